@@ -72,6 +72,8 @@ struct Observed {
     /// The version of the pipeline, and where the present one is.
     version: u32,
     present: Weak<Mutex<Present>>,
+    /// The counters when this version began: those of its tasklets count from there, and those of the source go on.
+    began: Counters,
 }
 
 /// A ring's counters, and the tasks of each of its readers.
@@ -117,8 +119,15 @@ impl Observer {
         (cores, since): (usize, Instant),
         (version, present): (u32, Weak<Mutex<Present>>),
     ) -> Self {
-        let (roster, rings) = (pool.roster(), OnceLock::new());
-        Observer(Arc::new(Observed { pool, roster, plan, rings, source, cores, since, version, present }))
+        let (roster, rings, began) = (pool.roster(), OnceLock::new(), Counters::default());
+        let observed = Observed { pool, roster, plan, rings, source, cores, since, version, present, began };
+        let mut observer = Observer(Arc::new(observed));
+        if version > 1 {
+            let mut began = Counters::default();
+            observer.read(&mut began);
+            Arc::get_mut(&mut observer.0).expect("nothing else has it yet").began = began;
+        }
+        observer
     }
 
     /// The version of the pipeline that it sees: 1, or one more for each [upgrade](crate::Handle::upgrade) before.
@@ -235,9 +244,10 @@ impl Observer {
         counters.at = self.elapsed();
     }
 
-    /// The load of every stage between two moments, which shows what holds the run [back](Loads::bottleneck). `before`
-    /// may be the default, for the start of the run. `open` is the time for which the source's ring had room, if that
-    /// was measured; otherwise it is estimated from how busy the stages were.
+    /// The load of every stage between two moments, which shows what holds the run [back](Loads::bottleneck). A moment
+    /// `before` the version that it sees stands for the beginning of that version, and so does the default. `open` is
+    /// the time for which the source's ring had room, if that was measured; otherwise it is estimated from how busy the
+    /// stages were.
     ///
     /// ```
     /// use millstream::{exec::Counters, prelude::*};
@@ -255,6 +265,7 @@ impl Observer {
     /// ```
     #[must_use]
     pub fn loads(&self, before: &Counters, now: &Counters, open: Option<Duration>) -> Loads {
+        let before = if before.at < self.0.began.at { &self.0.began } else { before };
         loads::between((&self.0.pool, &self.0.roster), &self.0.plan, self.0.cores, (before, now), open)
     }
 

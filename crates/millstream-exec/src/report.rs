@@ -39,7 +39,7 @@ pub struct Report {
     pub decisions: Vec<String>,
     /// The counters of every ring of the plan; none on queues.
     pub rings: Vec<RingCounters>,
-    /// The load of every stage; empty on queues.
+    /// The load of every stage of the last version of the pipeline, from when it began; empty on queues.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub loads: Loads,
     /// The producers of a [fan-in](crate::fan_in) that ended by a panic of their threads, if
@@ -245,8 +245,9 @@ impl Report {
 
     /// Which stage held the run back, why, and what would help. None if nothing was done, and on queues.
     ///
-    /// It covers the whole run, including its start and its end, and it estimates how busy a source with a thread of
-    /// its own was. Measuring during the run, as `millstream-observe` does, is more precise.
+    /// It covers the whole run, including its start and its end, or the time of the last version if the pipeline was
+    /// replaced. It estimates how busy a source with a thread of its own was. Measuring during the run, as
+    /// `millstream-observe` does, is more precise.
     ///
     /// ```
     /// use millstream::prelude::*;

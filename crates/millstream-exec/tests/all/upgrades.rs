@@ -41,6 +41,7 @@ mod nested;
 mod own_threads;
 mod refused;
 mod reorder;
+mod report;
 mod rescale;
 mod shadow;
 mod shadow_fails;

@@ -1,0 +1,50 @@
+//! The report of a run whose pipeline was replaced.
+
+use super::number;
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{Counters, JobExt, Rings, Runner, sink, source};
+use millstream_testkit::within;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The time before the last version is not in the loads, as its work is not: that would make all stages look idle.
+#[test]
+fn the_loads_are_those_of_the_last_version() {
+    within(Duration::from_secs(60), || {
+        let nap = |x: &u64| {
+            sleep(Duration::from_millis(10));
+            *x
+        };
+        let (sender, receiver) = source::channel(64);
+        let run = Rings::new().workers(1).start(pipeline::<u64>().map(|x| *x).from(receiver).to(sink::collect()));
+        let run = run.unwrap();
+        let first = run.observer();
+        sender.send_all(0..100).unwrap();
+        sleep(Duration::from_millis(500));
+        let before = Instant::now();
+        assert_eq!(run.upgrade(pipeline::<u64>().map_blocking(nap).named("slow")), Ok(number(100)));
+        sender.send_all(100..130).unwrap();
+        drop(sender);
+        let observer = run.observer();
+        let report = run.wait().unwrap().1;
+        let since = before.elapsed().as_secs_f64();
+        assert!(report.elapsed.as_secs_f64() >= 0.5 + 0.3, "{report:?}");
+        // An observer has the same, and so has one that measures from before the version on.
+        let (mut now, mut early) = (Counters::default(), Counters::default());
+        first.read(&mut early);
+        early.at = Duration::from_millis(1);
+        observer.read(&mut now);
+        let observed = [Counters::default(), early].map(|before| observer.loads(&before, &now, None));
+        for loads in [report.loads.clone()].iter().chain(&observed) {
+            assert!(loads.seconds >= 0.3 && loads.seconds <= since, "{} of {since} seconds", loads.seconds);
+            let source = &loads.stages[0];
+            // And END.
+            assert_eq!((&*source.stage, source.numbers), ("source", 31));
+            let slow = loads.stages.iter().find(|load| load.stage == "slow").unwrap();
+            assert_eq!(slow.numbers, 31);
+            let bottleneck = loads.bottleneck().unwrap();
+            assert_eq!(bottleneck.stage, "slow", "{}", bottleneck.sentence);
+        }
+    })
+    .unwrap();
+}
