@@ -26,7 +26,7 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// A difference, or a failure in `next`, ends the shadow; the run goes on. The shadow reads the source's ring and
     /// the output, so a slow shadow slows the run. The functions of `next` are called for the same numbers as those of
     /// the run's pipeline: do not shadow a stage that calls a server. Side outputs, loops and a `take` that ends the
-    /// stream are refused.
+    /// stream are refused. So is any shadow of a pipeline with such a `take`.
     ///
     /// The stages of a shadow that is over leave the run, and its report, once their closures have returned. Until then
     /// a closure that reads the source's ring keeps its slots: the source waits when the others are full.

@@ -2,7 +2,7 @@
 
 use super::beside::{Edges, put_beside};
 use super::common::Common;
-use super::place::{Beside, may_run_twice};
+use super::place::{Beside, may_have_shadow, may_run_twice};
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::{Change, Retired};
 use crate::migrations::StateRules;
@@ -51,9 +51,10 @@ where
         if site.present().shadow.as_ref().is_some_and(|other| other.end().is_none()) {
             return Err(UpgradeError::UnderWay);
         }
+        let present = site.present().observer.clone();
+        may_have_shadow(present.plan())?;
         let next = (&*self.next, None);
         let (Version { mut wiring, ring_bytes }, shadow) = wired::<R, T, P>(next, site, pool, input, &retired)?;
-        let present = site.present().observer.clone();
         let check = judged(present.plan(), &wiring.plan, &self.states)?;
         let writes = !wiring.side_sinks.is_empty() || wiring.tasklets.iter().any(|named| named.side_output);
         may_run_twice(writes, &wiring.plan)?;

@@ -40,8 +40,22 @@ pub(super) fn may_run_twice(writes: bool, plan: &Plan) -> Result<(), UpgradeErro
     if writes {
         return refused("its side outputs would be written twice");
     }
-    if plan.stages.iter().any(|stage| stage.serial || matches!(&*stage.kind, "take" | "take_while")) {
+    if plan.stages.iter().any(|stage| stage.serial) || ends_stream(plan) {
         return refused("a `feedback`, or a `take` that ends the stream, cannot run beside another version");
     }
     Ok(())
+}
+
+/// Refuses a shadow beside a running version that ends the stream by itself: that gives up the source, perhaps before
+/// the shadow has got what is before END, and the shadow would wait for it.
+pub(super) fn may_have_shadow(plan: &Plan) -> Result<(), UpgradeError> {
+    if ends_stream(plan) {
+        let why = "no other version can run beside one with a `take` that ends the stream";
+        return Err(UpgradeError::NoShadow(why.to_owned()));
+    }
+    Ok(())
+}
+
+fn ends_stream(plan: &Plan) -> bool {
+    plan.stages.iter().any(|stage| matches!(&*stage.kind, "take" | "take_while"))
 }

@@ -1,9 +1,9 @@
 //! A version beside the running one: compared, refused, dropped, or put in its place.
 
 use super::{number, sums_from};
-use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, PartsExt, pipeline};
+use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, PartsExt, StreamsExt, pipeline};
 use millstream_exec::{
-    Handle, JobExt, Pipeline, Rings, Runner, Sender, ShadowEnd, Upgrade, UpgradeError, sink, source,
+    Handle, JobExt, Pipeline, Rings, Runner, Sender, ShadowEnd, Stepped, Upgrade, UpgradeError, sink, source,
 };
 use millstream_testkit::within;
 use std::time::Duration;
@@ -265,4 +265,33 @@ fn a_shadow_compares_end_and_gives_its_verdict() {
             assert_eq!(run.wait().unwrap().0, totals(1).model(0..300).last().copied());
         });
     }
+}
+
+/// It would end the stream, and with it what the other version reads, before that one has read it.
+#[test]
+fn a_run_whose_pipeline_ends_the_stream_has_no_shadow() {
+    soon(|| {
+        for seed in 0..5 {
+            let plain = || Upgrade::to(pipeline::<u64>().map(|x| *x).any_edge()).dropping("take").tried(90);
+            let rings = || Rings::new().ring(16).batch(4).upgrade_at(number(10), plain());
+            let takes = || pipeline::<u64>().map(|x| *x).take(50).named("take").any_edge();
+            let job = || takes().from(source::ready(0..100));
+            let (all, report) = rings().run(job().to(sink::collect())).unwrap();
+            assert_eq!((all, report.changes.len()), ((0..50).collect(), 0));
+            let why = &report.refused_changes[0].why;
+            assert!(why.contains("a `take` that ends the stream"), "{why}");
+            assert_eq!(Stepped::new(rings(), seed).collect(job()), Ok((0..50).collect()), "seed {seed}");
+        }
+    });
+    soon(|| {
+        let (sender, receiver) = source::channel(16);
+        let until = pipeline::<u64>().take_while(|x| *x < 15).named("while").any_edge();
+        let run = Rings::new().start(until.from(receiver).to(sink::collect())).unwrap();
+        sender.send_all(0..10).unwrap();
+        let next = Upgrade::to(pipeline::<u64>().map(|x| *x).any_edge()).dropping("while");
+        let refused = run.shadow(next).unwrap_err();
+        assert!(matches!(refused, UpgradeError::NoShadow(_)), "{refused}");
+        sender.send_all(10..16).unwrap();
+        assert_eq!(run.wait().unwrap().0, (0..15).collect::<Vec<_>>());
+    });
 }
