@@ -95,7 +95,9 @@ fn ours() -> impl Iterator<Item = Fun<Kind>> {
 fn from_json(text: &Val) -> Vec<ValX<'static, Val>> {
     let failed = |why: &dyn Display| Err(Error::str(format_args!("cannot parse {text} as JSON: {why}")).into());
     match text {
-        Val::TStr(bytes) => Parser::new(bytes).values().map(|value| value.or_else(|wrong| failed(&wrong.why))).collect(),
+        Val::TStr(bytes) => {
+            Parser::new(bytes).values().map(|value| value.or_else(|wrong| failed(&wrong.why))).collect()
+        }
         _ => vec![failed(&"it is not a string")],
     }
 }

@@ -42,7 +42,9 @@ fn key_of(values: Values<'_>) -> Vec<u8> {
             key(json)
         }
         Values::Many(outputs) if outputs.ends.len() == 1 => key(outputs.text),
-        Values::Many(outputs) => outputs.iter().flat_map(|output| [key(output.to_vec()), vec![b'\n']].concat()).collect(),
+        Values::Many(outputs) => {
+            outputs.iter().flat_map(|output| [key(output.to_vec()), vec![b'\n']].concat()).collect()
+        }
     }
 }
 

@@ -105,8 +105,8 @@ pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 /// A running service, with its state kept or not.
 enum Serving {
-    Volatile(Handle<()>),
-    Kept(Running<()>),
+    Volatile(Box<Handle<()>>),
+    Kept(Box<Running<()>>),
 }
 
 impl Serving {
@@ -273,14 +273,14 @@ impl Runs {
         match &self.config.keep {
             None => {
                 let (client, run) = service(stages).start_on(&self.config.rings).map_err(Failed::Run)?;
-                Ok((client, Serving::Volatile(run)))
+                Ok((client, Serving::Volatile(Box::new(run))))
             }
             Some(keep) => {
                 let (_, program) = doing(keep);
                 let dir = StateDir::open(&keep.dir, program).map_err(JobError::State)?;
                 let stages = pipeline::<S::Request>().any_edge().then(stages);
                 let (client, run) = self.job(dir, keep).serve(stages, keep.journal)?;
-                Ok((client, Serving::Kept(run)))
+                Ok((client, Serving::Kept(Box::new(run))))
             }
         }
     }

@@ -98,7 +98,10 @@ fn a_closed_terminal_ends_the_commands() {
 #[test]
 fn an_output_that_cannot_be_written_ends_the_commands() {
     if !Path::new("/proc/self/stat").exists() || !Path::new("/dev/full").exists() {
-        return skipped("an_output_that_cannot_be_written_ends_the_commands", "the system has no /proc, or no /dev/full");
+        return skipped(
+            "an_output_that_cannot_be_written_ends_the_commands",
+            "the system has no /proc, or no /dev/full",
+        );
     }
     for args in ["pipe -j 2 --block 2", "pipe -j 2 --shard line", "pipe -j 2 --block 2 --deploy queues"] {
         for full in [false, true] {

@@ -77,11 +77,7 @@ fn names_of_paths_are_no_wires() {
             *max
         });
         let capped = |here| std::cmp::min(here.0, 10).max(u64::max(2, 3));
-        let side = if |capped| *capped > 5 {
-            |capped| InLane(*capped)
-        } else {
-            |capped| InLane(u64::max(*capped, 4))
-        };
+        let side = if |capped| *capped > 5 { |capped| InLane(*capped) } else { |capped| InLane(u64::max(*capped, 4)) };
         (max, side)
     });
     let slots = p.model([1, 20, 7].map(Here));

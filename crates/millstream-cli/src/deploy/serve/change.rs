@@ -101,7 +101,7 @@ impl Runs {
         let dir = StateDir::open(&keep.dir, doing(keep).1).map_err(JobError::State)?;
         let Some(following) = following.take() else { return self.start(service) };
         let (client, run) = following.own(dir)?;
-        Ok((client, Serving::Kept(run)))
+        Ok((client, Serving::Kept(Box::new(run))))
     }
 
     /// A run that has read what the process with the service has written, while that process serves. `None` if there is
