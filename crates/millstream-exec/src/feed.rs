@@ -295,11 +295,11 @@ impl<T: Item> Output<T> {
         (done, wakes)
     }
 
-    /// How many values the source's thread may gather: it alone publishes, so the ring keeps this room for them.
-    fn room(&self) -> usize {
-        self.unless_full(&0, |line| match line {
-            Line::Ring(ring, ..) => ring.producer.free(),
-            Line::Early(..) => 0,
+    /// Whether the source's thread may gather this many values: it alone publishes, so the ring keeps room for them.
+    fn has_room_for(&self, values: usize) -> bool {
+        !self.unless_full(&true, |line| match line {
+            Line::Ring(ring, ..) => ring.producer.free() < values,
+            Line::Early(..) => true,
         })
     }
 

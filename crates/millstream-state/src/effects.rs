@@ -17,6 +17,10 @@
 //! sync. Only one process at a time makes calls: the one that may write to the state directory. A run that only reads
 //! ([`replay`](crate::replay())) uses recorded answers, and fails at a number that has none; one that
 //! [follows](Effects::follow) another process waits for it.
+//!
+//! A record has at most [`max_bytes`](JournalOptions::max_bytes). When three quarters of them are taken, the job takes
+//! a snapshot, so that it can forget answers. An effect that finds no room for ten seconds fails the run, and says what
+//! to do.
 
 mod entry;
 #[cfg_attr(not(feature = "service"), expect(dead_code, reason = "services follow"))]

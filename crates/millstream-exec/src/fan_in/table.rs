@@ -65,7 +65,7 @@ struct Known {
 
 impl Known {
     /// An entry without a producer.
-    const NOBODY: Known = Known { producer: u32::MAX, next: 0, sent: None };
+    const VACANT: Known = Known { producer: u32::MAX, next: 0, sent: None };
 }
 
 /// The consumer's view of the entries.
@@ -82,7 +82,7 @@ impl Table {
                     let at = entry as usize;
                     // An earlier entry may belong to a producer that came and left without a value; that change was
                     // dropped.
-                    self.0.resize(self.0.len().max(at + 1), Known::NOBODY);
+                    self.0.resize(self.0.len().max(at + 1), Known::VACANT);
                     self.0[at] = known;
                 }
                 News::Left { entry, sent } => {

@@ -8,8 +8,8 @@
 //! whether it still does. If not, the source waits: the worker publishes what is gathered, and takes the stages back.
 //! So the last values before a pause may come out half a millisecond late, if thousands came fast before them.
 //!
-//! The worker looks once, and waits for no room. So the thread gathers only what the ring has room for: this thread
-//! alone publishes, and the room does not shrink meanwhile. While there is none, it leaves the stages to the workers.
+//! The worker looks once, and waits for no room. So the thread begins a block only if the ring has room for all of it:
+//! this thread alone publishes, and the room does not shrink meanwhile. Otherwise it leaves the stages to the workers.
 
 use super::thread::{Turns, publish};
 use super::{Output, Published};
@@ -40,10 +40,10 @@ pub(crate) struct Quick<T: Item> {
     since: Instant,
     stages: StagesHere,
     gathered: Sender<T>,
-    /// The most values of a block, if the ring has room for them.
-    most: usize,
-    /// The most values of this block: the ring has room for as many. 0 while the workers run the stages.
+    /// The most values of a block.
     block: usize,
+    /// Whether this thread gathers values. The ring has room for the whole block.
+    gathers: bool,
     /// How many values have come in this block, and in this window.
     in_block: usize,
     in_window: u32,
@@ -56,12 +56,12 @@ impl<T: Item> Quick<T> {
             return None;
         }
         let stages = StagesHere::new(pool)?;
-        let most = output.slots().min(BLOCK);
-        let gathered = output.gathers(most)?;
+        let block = output.slots().min(BLOCK);
+        let gathered = output.gathers(block)?;
         pool.source_thread.gathers(Arc::new(output.clone()));
         let since = Instant::now();
         let ways = HereOrApart::new(on, FAST * WINDOW, since);
-        Some(Quick { ways, since, stages, gathered, most, block: 0, in_block: 0, in_window: 0 })
+        Some(Quick { ways, since, stages, gathered, block, gathers: false, in_block: 0, in_window: 0 })
     }
 
     /// After a value that was left to the workers: runs the stages from the next one on, if that is the way to go.
@@ -75,10 +75,10 @@ impl<T: Item> Quick<T> {
         }
     }
 
-    /// Runs the stages from now on, unless the ring is full: then it looks again after the next value.
+    /// Runs the stages from now on, if the ring has room for a block. If not, it looks again after the next value.
     fn begin(&mut self, output: &Output<T>, shared: &Shared) {
-        self.block = output.room().min(self.most);
-        if self.block == 0 {
+        self.gathers = output.has_room_for(self.block);
+        if !self.gathers {
             self.in_window = WINDOW;
             return;
         }
@@ -106,8 +106,7 @@ impl<T: Item> Quick<T> {
         shared.took_turn();
         shared.signal.notify_progress();
         // The stages have made room since. To look again costs a lock, which most rings need not.
-        self.block = if free < self.most { output.room().min(self.most) } else { self.most };
-        if !drained || self.block == 0 {
+        if !drained || (free < self.block && !output.has_room_for(self.block)) {
             return self.leave_for_now(output, shared, room);
         }
         if self.in_window < WINDOW {
@@ -118,7 +117,7 @@ impl<T: Item> Quick<T> {
         if self.ways.is_here() {
             return true;
         }
-        self.block = 0;
+        self.gathers = false;
         leave(output, shared, room)
     }
 
@@ -128,7 +127,7 @@ impl<T: Item> Quick<T> {
         if !self.ways.is_here() {
             return true;
         }
-        self.block = 0;
+        self.gathers = false;
         let now = Instant::now();
         (self.in_window, self.since) = (0, now);
         self.stages.settle(now, true);
@@ -141,7 +140,7 @@ impl<T: Item> Turns<T> for Quick<T> {
     #[inline]
     fn publish(&mut self, value: T, output: &Output<T>, shared: &Shared, room: Option<&Condition>) -> bool {
         self.in_window += 1;
-        if self.block == 0 {
+        if !self.gathers {
             let published = publish(value, output, shared, room);
             // If it is not to compare, it runs the stages from the next value on.
             if self.in_window >= WINDOW || !self.ways.compares() {

@@ -227,15 +227,23 @@ fn a_drain_takes_values_that_found_no_room() {
 /// The worker is in a step that is about to fail, and the source's thread in one for a number before it.
 #[test]
 fn results_of_a_step_that_outlasts_a_failure_come_out() {
+    // The output has no room for `LATE` before some of it is read.
+    const LATE: u64 = 256;
+    const FAILING: u64 = LATE + 1;
     within(LONG, || {
         for _ in 0..5 {
             let (fails, late) = (Gate::closed(), Gate::closed());
-            let (failing, (put, source)) = (Arc::new(AtomicU64::new(0)), channel::<u64>());
-            let (begun, fails_now, is_late) = (failing.clone(), fails.clone(), late.clone());
+            let (reached, (put, source)) = (Arc::new(AtomicU64::new(0)), channel::<u64>());
+            let (reaches, fails_now, is_late) = (reached.clone(), fails.clone(), late.clone());
+            let until = |x| {
+                while reached.load(Relaxed) < x {
+                    std::thread::yield_now();
+                }
+            };
             let p = pipeline::<u64>()
                 .map(move |x| {
-                    if *x == 5 {
-                        begun.store(1, Relaxed);
+                    reaches.store(*x, Relaxed);
+                    if *x == FAILING {
                         if !on_source_thread() {
                             fails_now.wait();
                         }
@@ -246,30 +254,28 @@ fn results_of_a_step_that_outlasts_a_failure_come_out() {
                 // Its neighbours are not one loop.
                 .map_async(1, |x: &u64| std::future::ready(*x))
                 .map(move |x| {
-                    if *x == 4 {
+                    if *x == LATE {
                         is_late.open();
                         // The worker leaves meanwhile.
                         std::thread::sleep(Duration::from_millis(50));
                     }
                     *x
                 });
-            let mut out = rings(1).ring(4).batch(1).iter(p.from(source)).unwrap();
+            let mut out = rings(1).batch(1).iter(p.from(source)).unwrap();
             let mut next = || out.try_next().map_err(|error| error.to_string());
-            for x in 0..6 {
-                put.send(x).unwrap();
-                // So it is nearly always the worker that gets to the failure.
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            while failing.load(Relaxed) == 0 {
-                std::thread::yield_now();
-            }
+            (0..=LATE).for_each(|x| put.send(x).unwrap());
+            until(LATE);
+            // A value that comes alone is nearly always the worker's.
+            std::thread::sleep(Duration::from_millis(10));
+            put.send(FAILING).unwrap();
+            until(FAILING);
             (0..3).for_each(|x| assert_eq!(next(), Ok(Some(x))));
-            (6..10).for_each(|x| put.send(x).unwrap());
+            (1..=200).for_each(|x| put.send(FAILING + x).unwrap());
             late.wait();
             fails.open();
-            (3..5).for_each(|x| assert_eq!(next(), Ok(Some(x))));
+            (3..=LATE).for_each(|x| assert_eq!(next(), Ok(Some(x))));
             let failure = next().unwrap_err();
-            assert!(failure.contains("number 5: panicked: broken"), "{failure}");
+            assert!(failure.contains("number 257: panicked: broken"), "{failure}");
         }
     })
     .unwrap();

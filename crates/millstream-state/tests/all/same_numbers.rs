@@ -5,13 +5,16 @@ use millstream::io::{Block, FileSink};
 use millstream::prelude::*;
 use millstream::state::claims::Sqlite;
 use millstream::state::effects::{Effects, Unknown};
-use millstream::state::{Cadence, FollowedFile, JobError, Persistent, SideSink, StateDir, journaled, sqlite};
+use millstream::state::{
+    Cadence, FollowedFile, JobError, Persistent, Position, Resumable, SideSink, StateDir, journaled, sqlite,
+};
 use rusqlite::Connection;
-use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 use tempfile::tempdir;
 
 type Insert = fn(&Connection, SequenceNumber, &String) -> rusqlite::Result<()>;
@@ -126,4 +129,47 @@ fn a_journal_that_ends_before_what_the_table_has_is_refused() {
     let why = life(100..200).expect_err("it skips what comes").to_string();
     assert!(why.contains("ends at number") && why.contains("numbers below 100 were durable"), "{why}");
     assert_eq!(rows(home).len(), 100);
+}
+
+/// A source with a journal that does not say that it repeats.
+struct Unrepeated<J>(J);
+
+impl<J: Resumable<String>> Resumable<String> for Unrepeated<J> {
+    type Mark = J::Mark;
+    type Values = J::Values;
+    const WAITS: bool = J::WAITS;
+
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    fn begin(&self, position: Option<&Position>) -> io::Result<J::Values> {
+        self.0.begin(position)
+    }
+
+    fn position(&self, mark: &J::Mark) -> io::Result<Position> {
+        self.0.position(mark)
+    }
+}
+
+/// It is the sink that it will have that counts, and not the one that it has until then.
+#[test]
+fn a_run_that_follows_is_judged_by_its_sink() {
+    let home = tempdir().unwrap();
+    let home = home.path();
+    let (sender, lines) = sync_channel::<String>(10);
+    let source = |state: &StateDir, lines| Unrepeated(journaled(state, SMALL, || lines));
+    let texts = pipeline::<String>().map(Clone::clone).any_edge();
+    let state = StateDir::open(home.join("state"), "texts").unwrap();
+    let live = source(&state, lines);
+    let present = Persistent::new(Rings::new(), state).start(&texts, live, FileSink::append(home.join("out"))).unwrap();
+    let beside = || Persistent::new(Rings::new(), StateDir::read(home.join("state")).unwrap());
+    let none = || sync_channel(1).1;
+    let followed = beside().follow_run(&texts, |state| source(state, none()), FileSink::append(home.join("out")));
+    assert!(followed.unwrap().is_some());
+    let refused =
+        beside().follow_run(&texts, |state| source(state, none()), table(home)).map(drop).expect_err("it follows");
+    assert!(matches!(refused, JobError::OtherNumbers { .. }), "{refused}");
+    drop(sender);
+    present.wait().unwrap();
 }

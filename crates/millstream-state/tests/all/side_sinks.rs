@@ -242,7 +242,9 @@ fn a_run_that_is_dropped_writes_nothing_to_its_side_sinks_later() {
         let home = tempdir().unwrap();
         let side: Odd = SideSink::new("odd", FileSink::append(home.path().join("odd")).keep_at_pauses());
         let all = || FileSink::append(home.path().join("all"));
-        let running = job(home.path()).side_sink(&side).start(&sums(side.clone()), again(|| 1..), all()).unwrap();
+        // No snapshot makes it write its buffer.
+        let first = job(home.path()).snapshot_every(Cadence::OnCall).side_sink(&side);
+        let running = first.start(&sums(side.clone()), again(|| 1..), all()).unwrap();
         while fs::metadata(home.path().join("odd")).map_or(0, |file| file.len()) == 0 {
             sleep(Duration::from_millis(1));
         }

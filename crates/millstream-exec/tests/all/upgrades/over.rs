@@ -1,0 +1,43 @@
+//! Upgrades that come too late.
+
+use millstream_core::{Arrow, AsyncExt, pipeline};
+use millstream_exec::{JobExt, Rings, UpgradeError, sink, source};
+use std::sync::{Arc, Mutex};
+
+#[test]
+fn an_upgrade_of_a_run_that_is_over_or_stopped_is_none() {
+    let run = Rings::new().start(sums!(0).from(source::ready(0..10)).to(sink::collect())).unwrap();
+    while !run.is_finished() {
+        std::thread::yield_now();
+    }
+    let upgrader = run.upgrader();
+    for _ in 0..2 {
+        assert_eq!(upgrader.upgrade(sums!(1)), Err(UpgradeError::Ended));
+    }
+    // It keeps nothing of what was asked for.
+    let kept: Arc<()> = Arc::default();
+    let asks = |when: &str| {
+        let add = kept.clone();
+        let next = pipeline::<u64>().map(move |x| x + Arc::strong_count(&add) as u64).scan(0_u64, |sum, x| *sum + x);
+        assert_eq!(upgrader.upgrade(next.named("sum")), Err(UpgradeError::Ended));
+        assert_eq!(Arc::strong_count(&kept), 1, "{when}");
+    };
+    asks("ended");
+    run.wait().unwrap();
+    asks("waited for");
+    // A stage that does not come to the mark.
+    let gate: Arc<Mutex<()>> = Arc::default();
+    let (shut, behind) = (gate.lock().unwrap(), gate.clone());
+    let (sender, receiver) = source::channel::<u64>(4);
+    let stuck = || {
+        let behind = behind.clone();
+        pipeline::<u64>().map_blocking(move |_| drop(behind.lock()))
+    };
+    let run = Rings::new().start(stuck().from(receiver).to_each(|_, ()| ())).unwrap();
+    sender.send(1).unwrap();
+    let stopper = run.stopper();
+    let stops = std::thread::spawn(move || stopper.stop_now());
+    assert_eq!(run.upgrade(stuck()), Err(UpgradeError::Ended));
+    stops.join().unwrap();
+    drop(shut);
+}
