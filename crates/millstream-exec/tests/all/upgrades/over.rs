@@ -1,7 +1,7 @@
 //! Upgrades that come too late.
 
-use millstream_core::{Arrow, AsyncExt, pipeline};
-use millstream_exec::{JobExt, Rings, UpgradeError, sink, source};
+use millstream_core::{Arrow, pipeline};
+use millstream_exec::{JobExt, Rings, Runner, UpgradeError, sink, source};
 use std::sync::{Arc, Mutex};
 
 #[test]
