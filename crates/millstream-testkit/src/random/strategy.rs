@@ -118,7 +118,11 @@ fn grow(rng: &mut TestRng, size: usize, place: Context) -> Pipe {
                 let body = if most < 100 { body.without_loops() } else { body }.into();
                 Pipe::ShardBy { keys, most, k, body }
             }
-            _ => Pipe::Shard(1 + below(rng, 4), grow(rng, size - 1, Context::Shard).into()),
+            _ => {
+                // Shards in shards multiply: four in each of five would be a thousand tasklets a stage.
+                let most = if place == Context::Shard { 2 } else { 4 };
+                Pipe::Shard(1 + below(rng, most), grow(rng, size - 1, Context::Shard).into())
+            }
         };
     }
     if size >= 4 && below(rng, 12) == 0 {
