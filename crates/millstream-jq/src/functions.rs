@@ -91,9 +91,18 @@ fn ours() -> impl Iterator<Item = Fun<Kind>> {
     ours.into_iter().map(run::<Kind>)
 }
 
+/// The most characters of a value in a message.
+const SHOWN: usize = 200;
+
 /// The values in a text. jaq's own reader takes stack space for each bracket, without a limit.
 fn from_json(text: &Val) -> Vec<ValX<'static, Val>> {
-    let failed = |why: &dyn Display| Err(Error::str(format_args!("cannot parse {text} as JSON: {why}")).into());
+    let failed = |why: &dyn Display| {
+        let mut shown = text.to_string();
+        if let Some((end, _)) = shown.char_indices().nth(SHOWN) {
+            shown.replace_range(end.., "...");
+        }
+        Err(Error::str(format_args!("cannot parse {shown} as JSON: {why}")).into())
+    };
     match text {
         Val::TStr(bytes) => {
             Parser::new(bytes).values().map(|value| value.or_else(|wrong| failed(&wrong.why))).collect()
