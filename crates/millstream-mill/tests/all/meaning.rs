@@ -326,7 +326,7 @@ fn a_row_that_does_not_fit_is_a_dead_letter() {
         "jsonl | map(.a | tonumber)",
         &["{\"a\":\"1\"}\n{\"a\":\"x\"}\n"],
         "1\n",
-        &[("map", 2, "", "cannot parse \"x\" as JSON: byte offset 0: value expected")],
+        &[("map", 2, "", "cannot parse \"x\" as JSON: expected a value")],
     );
     let why = "expected a whole number, found \"x\": the first rows had the type int; declare the schema with `a: any`";
     check_dead(
