@@ -2,7 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::counted::Partners;
-use crate::key::{make_key, ordered};
+use crate::key::key_of;
 use crate::parameters::too_many;
 use crate::rows::{FailedRow, RowAt, Rows};
 use crate::time::time_of;
@@ -88,9 +88,7 @@ impl Join {
             }
             Ok(Some(json).filter(|json| json != b"null"))
         };
-        let Some(mut key) = one(key, "key")? else { return Ok(None) };
-        make_key(&mut key, 0);
-        let key = ordered(&key).unwrap_or(key);
+        let Some(key) = one(key, "key")?.map(key_of) else { return Ok(None) };
         let time = match &self.within {
             None => 0,
             Some((_, at)) => {

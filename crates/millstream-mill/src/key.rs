@@ -2,6 +2,12 @@
 
 use millstream_jq::Scalar;
 
+/// The key that this JSON value is, in the form that all equal values have.
+pub(crate) fn key_of(mut json: Vec<u8>) -> Vec<u8> {
+    make_key(&mut json, 0);
+    ordered(&json).unwrap_or(json)
+}
+
 /// Writes the numbers of a JSON value, which begins at `from` and ends with the text, in one form for all that are
 /// equal: 1.0 and 1e0 are 1.
 pub(crate) fn make_key(text: &mut Vec<u8>, from: usize) {

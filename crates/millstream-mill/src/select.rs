@@ -1,7 +1,7 @@
 //! Stages that pass on some of the rows, by what came before.
 
 use crate::bytes::Bytes;
-use crate::key::{make_key, ordered};
+use crate::key::key_of;
 use crate::parameters::too_many;
 use crate::rows::Rows;
 use millstream_jq::{Expression, Values};
@@ -30,20 +30,16 @@ pub(crate) fn after(rows: &Rows, left: &mut u64) -> Rows {
 }
 
 /// The key of a row: that of its one value, or those of all its values, each on a line.
-fn key_of(values: Values<'_>) -> Vec<u8> {
-    let key = |mut json: Vec<u8>| {
-        make_key(&mut json, 0);
-        ordered(&json).unwrap_or(json)
-    };
+fn key_of_all(values: Values<'_>) -> Vec<u8> {
     match values {
         Values::One(scalar) => {
             let mut json = Vec::new();
             scalar.write(&mut json);
-            key(json)
+            key_of(json)
         }
-        Values::Many(outputs) if outputs.ends.len() == 1 => key(outputs.text),
+        Values::Many(outputs) if outputs.ends.len() == 1 => key_of(outputs.text),
         Values::Many(outputs) => {
-            outputs.iter().flat_map(|output| [key(output.to_vec()), vec![b'\n']].concat()).collect()
+            outputs.iter().flat_map(|output| [key_of(output.to_vec()), vec![b'\n']].concat()).collect()
         }
     }
 }
@@ -63,7 +59,7 @@ impl Seen {
         let mut some = with(rows, 0, 0);
         for row in &rows.at {
             let read = rows.row(row, by, &places);
-            let key = read.and_then(|read| Ok(key_of(by.values(&read)?)));
+            let key = read.and_then(|read| Ok(key_of_all(by.values(&read)?)));
             match key {
                 Ok(key) if self.0.contains(&key[..]) => {}
                 Ok(key) => {
