@@ -72,11 +72,11 @@ impl Processes {
                 if failed.is_none_or(|at| at.elapsed() > TRY_AGAIN) {
                     match start.again(&mut lock(&children), &ending) {
                         Ok(()) => failed = None,
-                        // The same message again would say nothing new.
-                        Err(_) if failed.is_some() => failed = Some(Instant::now()),
                         Err(error) => {
-                            say(&format!("millstream evolve: cannot start a worker again: {error}"));
-                            failed = Some(Instant::now());
+                            // The same message again would say nothing new.
+                            if failed.replace(Instant::now()).is_none() {
+                                say(&format!("millstream evolve: cannot start a worker again: {error}"));
+                            }
                         }
                     }
                 }
