@@ -164,7 +164,7 @@ impl fmt::Display for JobError {
             JobError::OtherNumbers { what } => write!(
                 f,
                 "{what}, and after a restart the source may have other values at these numbers, as a followed file \
-                 has, whose blocks depend on when it was read: put a stage before it that counts anew, such as \
+                 has, whose blocks depend on when it was read: put a stage with numbers of its own before it, such as \
                  `lines`; or take a source with a journal, by `journaled`, or a sink that goes back, such as an \
                  appended file"
             ),
