@@ -8,6 +8,7 @@ macro_rules! pages {
 }
 pages!(
     FirstHour: "first-hour.md",
+    Words: "words.md",
     Laws: "laws.md",
     Wires: "wires.md",
     Functions: "functions.md",
