@@ -55,6 +55,10 @@ fn wrong_in(pages: &Path, root: &Path) -> Result<Vec<String>> {
                 shown.insert(target.to_owned());
                 continue;
             }
+            if target.starts_with("../") {
+                wrong.push(format!("{page}: {link}: outside of the book, which is read without the clone"));
+                continue;
+            }
             match std::fs::read_to_string(pages.join(target)) {
                 Err(error) => wrong.push(format!("{page}: {link}: {error}")),
                 Ok(text) if !anchor.is_empty() && !anchors(&text).contains(anchor) => {
@@ -108,17 +112,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
         write(SUMMARY, "- [One](one.md)\n- [Gone](gone.md)\n");
-        write("one.md", "# One\n[here](#one) [there](two.md#none) [away](https://example.com)\n");
+        write("one.md", "# One\n[here](#one) [there](two.md#none) [away](https://example.com) [out](../README.md)\n");
         write("two.md", "# Two\n");
         std::fs::write(dir.path().join("none.png"), [0xff]).unwrap();
         let wrong = wrong_in(dir.path(), dir.path()).unwrap();
-        assert_eq!(wrong.len(), 4, "{wrong:?}");
+        assert_eq!(wrong.len(), 5, "{wrong:?}");
         let found = |what: &str| wrong.iter().any(|line| line.contains(what));
         assert!(
             found("two.md is not in SUMMARY.md")
                 && found("none.png is on no page")
                 && found("gone.md")
                 && found("two.md#none: no such heading")
+                && found("../README.md: outside of the book")
         );
     }
 
