@@ -206,6 +206,6 @@ pub mod prelude {
 ))]
 mod book;
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "cli"))]
 #[doc = include_str!("../../../README.md")]
 struct ReadmeDoctests;
