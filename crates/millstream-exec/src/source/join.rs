@@ -177,8 +177,10 @@ impl<X, Y, F, G> Join<X, Y, F, G> {
         self
     }
 
-    /// Yields a value in no pair alone when it leaves the bound, before the pairs of the value that made it leave.
-    /// Values left at the end are yielded then, the oldest first.
+    /// Yields a value in no pair alone when it leaves the bound. One that is too far from the value read last comes
+    /// before the pairs of that value; the one that leaves to make room for it
+    /// ([`forget_oldest`](Join::forget_oldest)) comes after them, since it may be in one. Values left at the end are
+    /// yielded then, the oldest first.
     ///
     /// ```
     /// use millstream::prelude::*;
