@@ -1,5 +1,5 @@
 //! docs/book: every page is in the summary, every link of the documents has a target, code that a page copies from a
-//! file is in that file, and mdbook builds it.
+//! file is in that file, ratios are those of BENCHMARKS.md, and mdbook builds it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,6 +11,7 @@ use crate::tools;
 
 const PAGES: &str = "docs/book/src";
 const SUMMARY: &str = "SUMMARY.md";
+const BENCHMARKS: &str = "BENCHMARKS.md";
 
 /// Checks for links without a target, for pages without a link, and for copies of code that differ.
 pub(crate) fn check() -> Result {
@@ -44,10 +45,15 @@ fn wrong_in(pages: &Path, root: &Path) -> Result<Vec<String>> {
     for page in names.iter().filter(|name| *name != SUMMARY && !listed.contains(name.as_str())) {
         wrong.push(format!("{page} is not in {SUMMARY}"));
     }
+    let measured = read(&root.join(BENCHMARKS))?;
+    let measured: BTreeSet<&str> = ratios(&measured).collect();
     let mut shown = BTreeSet::new();
     for page in &names {
         let text = read(&pages.join(page))?;
         wrong.extend(changed(&text, root).map(|what| format!("{page}: {what}")));
+        for ratio in ratios(&text).filter(|ratio| !measured.contains(ratio)) {
+            wrong.push(format!("{page}: {ratio} is not in {BENCHMARKS}"));
+        }
         for link in links(&text).filter(|link| !link.contains("://")) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { page } else { file };
@@ -83,6 +89,15 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     prose.flat_map(|line| line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)))
 }
 
+/// The ratios in a page's tables: a median with the lowest and the highest, as in `1.5 (1.4 to 1.6)`.
+fn ratios(page: &str) -> impl Iterator<Item = &str> {
+    let cells = page.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('|')).map(str::trim);
+    cells.filter(|cell| {
+        let median = cell.strip_suffix(')').and_then(|cell| cell.split_once(" ("));
+        median.is_some_and(|(median, range)| median.parse::<f64>().is_ok() && range.contains(" to "))
+    })
+}
+
 /// The copies of a page that differ: a block of code after a line `<!-- FILE -->` is a part of that file.
 fn changed(page: &str, root: &Path) -> impl Iterator<Item = String> {
     let copies = page.split("\n<!-- ").skip(1).filter_map(|rest| rest.split_once(" -->\n"));
@@ -110,13 +125,18 @@ mod tests {
     #[test]
     fn a_link_without_a_target_is_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        let pages = dir.path().join("src");
+        std::fs::create_dir(&pages).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(pages.join(name), text).unwrap();
         write(SUMMARY, "- [One](one.md)\n- [Gone](gone.md)\n");
-        write("one.md", "# One\n[here](#one) [there](two.md#none) [away](https://example.com) [out](../README.md)\n");
+        let ratios = "| 1.5 (1.4 to 1.6) | 2 (1 to 3) |";
+        let links = "[here](#one) [there](two.md#none) [away](https://example.com) [out](../README.md)";
+        write("one.md", &format!("# One\n{links}\n{ratios}\n"));
         write("two.md", "# Two\n");
-        std::fs::write(dir.path().join("none.png"), [0xff]).unwrap();
-        let wrong = wrong_in(dir.path(), dir.path()).unwrap();
-        assert_eq!(wrong.len(), 5, "{wrong:?}");
+        std::fs::write(pages.join("none.png"), [0xff]).unwrap();
+        std::fs::write(dir.path().join(BENCHMARKS), "| 1.5 (1.4 to 1.6) |\n").unwrap();
+        let wrong = wrong_in(&pages, dir.path()).unwrap();
+        assert_eq!(wrong.len(), 6, "{wrong:?}");
         let found = |what: &str| wrong.iter().any(|line| line.contains(what));
         assert!(
             found("two.md is not in SUMMARY.md")
@@ -124,7 +144,14 @@ mod tests {
                 && found("gone.md")
                 && found("two.md#none: no such heading")
                 && found("../README.md: outside of the book")
+                && found("one.md: 2 (1 to 3) is not in BENCHMARKS.md")
         );
+    }
+
+    #[test]
+    fn ratios_are_found_in_tables() {
+        let page = "| a | 1.5 (1.4 to 1.6) |\n| b (c to d) | 2 | (1 to 2) |\n1.2 (1.1 to 1.3)\n";
+        assert_eq!(ratios(page).collect::<Vec<_>>(), ["1.5 (1.4 to 1.6)"]);
     }
 
     #[test]
