@@ -67,7 +67,9 @@ pub trait FoldExt: Arrow {
 
     /// Yields the least value, and of equal ones the first; nothing if there is none.
     ///
-    /// Clones a value if it is less than all before it. `f64` has no [`Ord`]: see [`min_by`](FoldExt::min_by).
+    /// Clones a value if it is less than all before it. Edges side by side (a pair, a flat tuple, a choice) and what
+    /// `maybe` shows cannot be compared in their slots: of these each value is cloned. `f64` has no [`Ord`]: see
+    /// [`min_by`](FoldExt::min_by).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -83,7 +85,7 @@ pub trait FoldExt: Arrow {
 
     /// Yields the greatest value, and of equal ones the last; nothing if there is none.
     ///
-    /// Clones a value if none before it is greater.
+    /// Clones a value if none before it is greater; or each value, where [`min`](FoldExt::min) does.
     ///
     /// `f64` has no [`Ord`]: see [`max_by`](FoldExt::max_by).
     ///
@@ -181,7 +183,8 @@ pub trait FoldExt: Arrow {
     /// Yields a `Vec` of the `n` greatest values, the greatest first; of equal ones the first that came.
     ///
     /// The `Vec` is shorter if there are fewer values. Clones a value if it is among the `n` greatest so far, and keeps
-    /// those. For the greatest of each window or key, make a [`Top`](crate::Top) the state of the fold.
+    /// those; or for each comparison, where [`min`](FoldExt::min) clones each value. For the greatest of each window or
+    /// key, make a [`Top`](crate::Top) the state of the fold.
     ///
     /// ```
     /// use millstream::prelude::*;

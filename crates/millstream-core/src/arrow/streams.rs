@@ -79,7 +79,9 @@ pub trait StreamsExt: Arrow {
 
     /// Leaves a value out if it is equal to the value before it.
     ///
-    /// The others keep their slots. Of each run of equal values one is cloned, to compare the next values with.
+    /// The others keep their slots. Of each run of equal values one is cloned, to compare the next values with. Edges
+    /// side by side (a pair, a flat tuple, a choice) and what `maybe` shows cannot be compared in their slots: of these
+    /// each value is cloned.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -2,6 +2,7 @@
 
 mod clock;
 mod combinators;
+mod compared;
 mod feedback;
 mod fold_windows;
 mod linear;
