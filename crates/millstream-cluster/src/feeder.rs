@@ -13,9 +13,9 @@ pub struct Feeder<L> {
     last: u64,
     /// The number of the next byte.
     next: u64,
-    /// Distinguishes the text of this feeder from that of another one.
+    /// Distinguishes the text of this feeder from that of another one; 0 if it may be the same.
     who: u64,
-    /// Whether this feeder has ended the input.
+    /// Whether the input has ended, as far as this feeder knows.
     ended: bool,
 }
 
@@ -40,6 +40,13 @@ pub enum FeedError {
          or another feeder's"
     )]
     Unsure(u64),
+    /// Another feeder appends as well, or one that was thought dead did so late, with another text at this place or cut
+    /// elsewhere.
+    #[error(
+        "batch {0} of the input is another feeder's, or is dropped by now: once that feeder is over, feed this input \
+         again, with `--resume`"
+    )]
+    Another(u64),
     /// The log refuses for good.
     #[error(transparent)]
     Log(LogError),
@@ -59,8 +66,9 @@ pub enum FeedWait {
 
 impl<L: Log> Feeder<L> {
     /// A feeder that appends after the text that the edge has. With `same`, text that another feeder appended at the
-    /// same place counts as this one's: for an input that begins again where the edge ends. `waits` gets what the
-    /// feeder waits for, pauses, and returns whether to go on.
+    /// same place counts as this one's: for an input that begins again where the edge ends. If another feeder of that
+    /// input still appends, each text is in the edge once, and a feeder that cuts it elsewhere fails. `waits` gets what
+    /// the feeder waits for, pauses, and returns whether to go on.
     ///
     /// # Errors
     ///
@@ -84,7 +92,8 @@ impl<L: Log> Feeder<L> {
     ///
     /// # Errors
     ///
-    /// If the input has ended, the log refuses, or `waits` returns false.
+    /// If the input has ended, another feeder of the same input cuts it elsewhere, the log refuses, or `waits` returns
+    /// false.
     pub fn append(&mut self, text: Bytes, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
         if self.ended {
             return Err(FeedError::Ended(self.next));
@@ -108,6 +117,8 @@ impl<L: Log> Feeder<L> {
     }
 
     fn put(&mut self, text: Option<Bytes>, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
+        // Whether an append at this place had no answer, or no room and may arrive again, so that the edge may have it.
+        let mut doubt = false;
         loop {
             let batch = self.batch(text.as_ref());
             let bytes = batch.to_bytes().map_err(|cause| FeedError::Batch { number: self.last + 1, cause })?;
@@ -116,15 +127,22 @@ impl<L: Log> Feeder<L> {
                     (self.last, self.next) = (self.last + 1, batch.next);
                     return Ok(());
                 }
-                Err(LogError::Full) => self.pause(&FeedWait::Full, waits)?,
+                Err(LogError::Full) => {
+                    doubt = true;
+                    self.pause(&FeedWait::Full, waits)?;
+                }
                 Err(refused @ LogError::Refused(_)) => return Err(FeedError::Log(refused)),
                 Err(error) => {
                     if let LogError::Unavailable(why) = error {
+                        doubt = true;
                         self.pause(&FeedWait::Unavailable(why), waits)?;
                     }
-                    if self.arrived(&bytes, waits)? {
+                    let before = self.last;
+                    if self.arrived(&bytes, batch.next, doubt, waits)? {
                         return Ok(());
                     }
+                    // Where another batch is, this one never arrives.
+                    doubt &= self.last == before;
                 }
             }
         }
@@ -136,27 +154,57 @@ impl<L: Log> Feeder<L> {
         Batch { first: self.next, next, end: text.is_none(), generation: self.who, values }
     }
 
-    /// Looks whether the edge has this batch at its place, and where the edge ends now.
-    fn arrived(&mut self, bytes: &[u8], waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<bool, FeedError> {
+    /// Looks whether the edge has this batch, which ends before byte `next`, at its place. This feeder goes on behind
+    /// it, or else where the edge ends now.
+    fn arrived(
+        &mut self,
+        bytes: &[u8],
+        next: u64,
+        doubt: bool,
+        waits: &mut dyn FnMut(&FeedWait) -> bool,
+    ) -> Result<bool, FeedError> {
         let (before, place) = ((self.last, self.next), self.last + 1);
-        let last = self.look(waits)?;
-        if self.last < place {
+        let end = self.look(waits)?.is_some_and(|last| last.end);
+        let now = (self.last, self.next);
+        (self.last, self.next) = before;
+        if now.0 < place {
             // The batch is not there, or not yet where the log looked: in both cases the same append again is right.
-            (self.last, self.next) = before;
             return Ok(false);
         }
-        let ours = loop {
+        if (doubt || self.same()) && self.has(place, bytes, doubt, waits)? {
+            // What another feeder has appended behind it is met by the next append.
+            (self.last, self.next) = (place, next);
+            return Ok(true);
+        }
+        if !end && self.same() {
+            return Err(FeedError::Another(place));
+        }
+        (self.last, self.next, self.ended) = (now.0, now.1, end);
+        if end { Err(FeedError::Ended(self.next)) } else { Ok(false) }
+    }
+
+    /// Whether these bytes are batch `place` of the edge, which has that batch or had it.
+    fn has(
+        &self,
+        place: u64,
+        bytes: &[u8],
+        doubt: bool,
+        waits: &mut dyn FnMut(&FeedWait) -> bool,
+    ) -> Result<bool, FeedError> {
+        loop {
             match self.read(place, waits)? {
-                Some((number, there)) if number == place => break there == bytes,
-                Some(_) => return Err(FeedError::Unsure(place)),
+                Some((number, there)) if number == place => return Ok(there == bytes),
+                Some(_) if doubt => return Err(FeedError::Unsure(place)),
+                Some(_) => return Ok(false),
                 // The read returned an older copy than the end.
                 None => self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?,
             }
-        };
-        match last {
-            Some(last) if last.end && !ours => Err(FeedError::Ended(last.next)),
-            _ => Ok(ours),
         }
+    }
+
+    /// Whether the text of another feeder may be this one's.
+    fn same(&self) -> bool {
+        self.who == 0
     }
 
     /// Learns where the edge ends. The last entry is always there.

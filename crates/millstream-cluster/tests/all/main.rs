@@ -9,6 +9,7 @@ mod deploy;
 mod documented;
 #[cfg(feature = "nats")]
 mod encrypted;
+mod feeders;
 #[cfg(feature = "nats")]
 mod jet_stream;
 mod membership;
