@@ -38,7 +38,8 @@ pub struct Options {
     pub rank: u32,
     /// The number of looks at a silent output edge that each rank waits.
     pub patience: u32,
-    /// Looks within this time of each other count as one. With a time of zero each look counts, as tests need it.
+    /// Looks within this time of each other count as one, and an output edge that is full gets one batch in this time.
+    /// With a time of zero each look counts, as tests need it.
     pub pace: Duration,
     /// The number of batches between two snapshots. Choose at most a fourth of the capacity of the input edge, since
     /// only the input before a snapshot is trimmed.
@@ -127,6 +128,8 @@ struct Running<R> {
     counted: Instant,
     /// For how many looks the output edge has not grown while something waits.
     silent: u32,
+    /// When an append found the output edge full, if none was accepted since.
+    full: Option<Instant>,
     /// The snapshot that is being stored.
     held: Option<Held>,
     /// Whether the segment has no state that can be written.
@@ -328,23 +331,30 @@ impl<S: Segment, L: Log> Replica<S, L> {
             match answer {
                 Ok(()) => {
                     running.waiting.pop_front();
-                    (running.active, running.silent, running.conflict) = (true, 0, false);
+                    (running.active, running.silent, running.conflict, running.full) = (true, 0, false, None);
                     continue;
                 }
-                Err(LogError::Conflict) => (running.active, running.silent, running.conflict) = (false, 0, true),
+                Err(LogError::Conflict) => {
+                    (running.active, running.silent, running.conflict, running.full) = (false, 0, true, None);
+                }
                 Err(refused @ LogError::Refused(_)) => return Err(ReplicaError::Log(refused)),
-                Err(LogError::Full) => running.worked = false,
+                // It does not grow for this reason, and not since its replica is silent.
+                Err(LogError::Full) => {
+                    (running.full, running.silent, running.worked) = (Some(Instant::now()), 0, false);
+                }
                 Err(LogError::Unavailable(_)) => (running.doubt, running.worked) = (true, false),
             }
             // Later appends are refused, or have arrived with this one: the edge shows which.
             running.sent.clear();
             return Ok(false);
         }
-        let Options { rank, patience, window, .. } = self.options;
+        let Options { rank, patience, window, pace, .. } = self.options;
         // After a conflict, the other replica's batches are compared before anything is appended after them.
         let may = !running.conflict && (running.active || running.silent >= rank.saturating_mul(patience));
+        // A full edge gets one batch a pace, until its readers have made room.
+        let (rests, window) = running.full.map_or((false, window), |since| (since.elapsed() < pace, 1));
         let ahead = running.sent.len();
-        if !may || ahead >= window {
+        if !may || rests || ahead >= window {
             return Ok(false);
         }
         let Some(batch) = running.waiting.get(ahead) else { return Ok(false) };

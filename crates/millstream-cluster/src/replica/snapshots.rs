@@ -238,6 +238,7 @@ impl<R> Running<R> {
             doubt: false,
             counted: Instant::now(),
             silent: 0,
+            full: None,
             held: None,
             stateless: false,
             manifest: (manifest, revision),

@@ -2,6 +2,7 @@
 
 mod app;
 mod batches;
+mod calls;
 #[cfg(feature = "nats")]
 mod certificates;
 mod deploy;
