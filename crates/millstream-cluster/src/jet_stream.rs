@@ -6,6 +6,7 @@
 
 mod access;
 mod answers;
+mod blobs;
 mod encryption;
 mod follower;
 mod streams;
@@ -19,6 +20,7 @@ use answers::{Waiting, forbidden, not_appended, not_published, refused, unavaila
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{Context, kv, object_store};
+use blobs::Upload;
 use bytes::Bytes;
 use follower::Follower;
 use futures_util::future::join_all;
@@ -28,16 +30,10 @@ use std::future::Future;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
 
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
-
-/// How long a blob of this size may take: its pieces are answered one by one, so that this is only a bound.
-fn time_for(bytes: usize) -> Duration {
-    ANSWER + Duration::from_millis(bytes as u64 >> 10)
-}
 
 /// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader, and
 /// [waits](Log::wait) for what it has asked for itself.
@@ -54,6 +50,8 @@ pub struct JetStream {
     said: Said,
     bell: Arc<Bell>,
     readers: Mutex<BTreeMap<String, Reader>>,
+    /// The blob that is being stored.
+    upload: Mutex<Option<Upload>>,
 }
 
 /// A bell that rings when an entry or an answer has come.
@@ -126,6 +124,7 @@ impl Clone for JetStream {
             said: self.said.clone(),
             bell: Arc::default(),
             readers: Mutex::default(),
+            upload: Mutex::default(),
         }
     }
 }
@@ -162,8 +161,8 @@ impl JetStream {
         blobs: object_store::ObjectStore,
         said: Said,
     ) -> Self {
-        let (runtime, bell, readers) = (Arc::new(runtime), Arc::default(), Mutex::default());
-        JetStream { runtime, context, app, records, blobs, said, bell, readers }
+        let (runtime, bell, readers, upload) = (Arc::new(runtime), Arc::default(), Mutex::default(), Mutex::default());
+        JetStream { runtime, context, app, records, blobs, said, bell, readers, upload }
     }
 
     /// The state of an edge.
@@ -338,42 +337,19 @@ impl Log for JetStream {
     }
 
     fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-        self.ask_within(time_for(bytes.len()), async {
-            // What was removed still has its description.
-            if self.blobs.info(name).await.is_ok_and(|there| !there.deleted) {
-                return Ok(());
-            }
-            let put = self.blobs.put(name, &mut &*bytes).await;
-            put.map(drop).map_err(|error| unavailable(&error))
-        })
+        self.store_blob(name, bytes)
     }
 
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
-        let object = self.ask(async {
-            match self.blobs.get(name).await {
-                Ok(object) => Ok(Some(object)),
-                Err(error) if error.kind() == object_store::GetErrorKind::NotFound => Ok(None),
-                Err(error) => Err(unavailable(&error)),
-            }
-        })?;
-        let Some(mut object) = object else { return Ok(None) };
-        self.ask_within(time_for(object.info().size), async {
-            let mut bytes = Vec::new();
-            object.read_to_end(&mut bytes).await.map_err(|error| unavailable(&error))?;
-            Ok(Some(bytes))
-        })
+        self.read_blob(name)
     }
 
     fn remove_blob(&self, name: &str) -> Result<(), LogError> {
-        self.ask(async {
-            match self.blobs.delete(name).await {
-                Err(error) if error.kind() != object_store::DeleteErrorKind::NotFound => {
-                    return Err(unavailable(&error));
-                }
-                _ => {}
-            }
-            Ok(())
-        })
+        self.drop_blob(name)
+    }
+
+    fn blob_names(&self) -> Result<Vec<String>, LogError> {
+        self.names_of_blobs()
     }
 
     fn wait(&self, most: Duration) {

@@ -63,7 +63,7 @@ pub trait Log {
     ///
     /// # Errors
     ///
-    /// If the log cannot be reached.
+    /// If the log cannot be reached, or not all of them are stored yet: the same call again goes on.
     fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError>;
 
     /// The bytes of this name.
@@ -73,12 +73,23 @@ pub trait Log {
     /// If the log cannot be reached.
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError>;
 
-    /// Drops the bytes of this name, if there are any.
+    /// Drops the bytes of this name, if there are any, and what is left of a [`put_blob`](Log::put_blob) that was not
+    /// completed.
     ///
     /// # Errors
     ///
     /// If the log cannot be reached.
     fn remove_blob(&self, name: &str) -> Result<(), LogError>;
+
+    /// The names under which there are any bytes, in any order. A log that cannot list them returns none, and keeps
+    /// what processes that died have left.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn blob_names(&self) -> Result<Vec<String>, LogError> {
+        Ok(Vec::new())
+    }
 
     /// Waits until there may be something new for this value: an entry, if it has read all, or an answer to what it has
     /// sent; and no longer than this. A clone may know nothing of either.

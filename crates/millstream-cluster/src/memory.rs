@@ -124,4 +124,8 @@ impl Log for MemoryLog {
         self.kept().blobs.remove(name);
         Ok(())
     }
+
+    fn blob_names(&self) -> Result<Vec<String>, LogError> {
+        Ok(self.kept().blobs.keys().cloned().collect())
+    }
 }

@@ -144,8 +144,9 @@ struct Running<R> {
     refused: bool,
     /// The number of the input edge below which to trim.
     trim: Option<u64>,
-    /// The blob to drop.
-    drops: Option<String>,
+    /// The blobs to drop, and whether to look first for those that were left by replicas that died.
+    drops: Vec<String>,
+    sweeps: bool,
     turn: Turn,
     /// Whether anything was done since the last `Turn::Reads`.
     worked: bool,
@@ -267,7 +268,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
             },
             Turn::Stores => (self.store(&mut running)?, Turn::Trims),
             Turn::Trims => (self.trim(&mut running)?, Turn::Drops),
-            Turn::Drops => (self.drop_old(&mut running)?, Turn::Reads),
+            Turn::Drops => match self.drop_old(&mut running)? {
+                true => (true, Turn::Drops),
+                false => (false, Turn::Reads),
+            },
         };
         running.turn = next;
         running.worked |= worked;

@@ -193,6 +193,15 @@ impl Log for Adversary {
         self.write(Write::Remove { name: name.to_owned() })
     }
 
+    fn blob_names(&self) -> Result<Vec<String>, LogError> {
+        let older = self.reads()?;
+        let mut names = self.log.blob_names()?;
+        if older {
+            names.truncate(names.len() / 2);
+        }
+        Ok(names)
+    }
+
     fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
         let answer = self.append_if(edge, last, &bytes);
         // Some answers come later, and several appends are then under way.

@@ -1,11 +1,11 @@
 //! The snapshots of a replica: where it begins, and what it stores.
 
-use super::{Missing, Phase, Replica, Running, Step, Turn, brought};
+use super::{Missing, Options, Phase, Replica, Running, Step, Turn, brought};
 use crate::batch::hash;
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The record of the newest snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,10 +25,28 @@ pub(super) struct Held {
     state: Vec<u8>,
     /// The name of the blob once it is there.
     stored: Option<String>,
+    /// The looks at it while another replica may store the same, and when the last one was.
+    looks: u32,
+    looked: Option<Instant>,
+    /// Whether the newest manifest was asked for since then.
+    asked: bool,
+}
+
+impl Held {
+    /// Counts a look, one a pace. Returns whether there were more than this many.
+    fn has_waited(&mut self, looks: u32, pace: Duration) -> bool {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= pace) {
+            (self.looks, self.looked) = (self.looks.saturating_add(1), Some(Instant::now()));
+        }
+        self.looks > looks
+    }
 }
 
 /// After this number of reads that bring nothing, a replica looks whether the input edge has to be trimmed.
 const QUIET: u32 = 16;
+
+/// The length of the hash in a blob's name.
+const HASH: usize = 16;
 
 fn key_of(output: &str) -> String {
     format!("snapshot.{output}")
@@ -90,13 +108,13 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.missing.set(Missing::default());
         let mut running = Running::new(self.segment.start(Some(&state))?, manifest, revision);
         // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
-        running.drops = running.manifest.0.drops.clone();
+        running.drops.extend(running.manifest.0.drops.clone());
         running.trim = self.options.trims.then_some(running.position);
         Ok((Phase::Runs(Box::new(running)), Step::Worked))
     }
 
     fn blob_name(&self, input: u64, state: &[u8]) -> String {
-        format!("{}.{input}.{:016x}", self.edges.output, hash(&[state]))
+        format!("{}.{input}.{:0HASH$x}", self.edges.output, hash(&[state]))
     }
 
     /// The batch that a replica needs is not there: a newer snapshot contains it, or it is lost.
@@ -147,7 +165,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 return Ok(());
             };
             let input = running.position;
-            running.held = Some(Held { input, state, stored: None });
+            running.held = Some(Held { input, state, stored: None, looks: 0, looked: None, asked: false });
         }
         Ok(())
     }
@@ -159,8 +177,16 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return self.refresh(running);
         }
         let durable = running.durable();
+        let Options { rank, patience, pace, .. } = self.options;
+        // The replicas that do not append take the same snapshot. The first of them stores it: mostly that of rank 1.
+        let waits = if running.active { 0 } else { rank.saturating_sub(1).saturating_mul(patience) };
         let Some(held) = running.held.as_mut().filter(|held| held.input <= durable) else { return Ok(false) };
         let Some(blob) = held.stored.clone() else {
+            if waits > 0 && !held.asked {
+                held.asked = held.has_waited(waits, pace);
+                running.asks = held.asked;
+                return Ok(held.asked);
+            }
             let name = self.blob_name(held.input, &held.state);
             let stored = brought(self.log.put_blob(&name, &held.state))?.is_some();
             held.stored = stored.then_some(name);
@@ -174,7 +200,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
             Ok(()) => {
                 // The last one stays, since it says where the next one begins.
                 running.trim = self.options.trims.then_some(manifest.input);
-                running.drops = manifest.drops.clone();
+                running.drops.extend(manifest.drops.clone());
+                running.sweeps = true;
                 // The record's new revision is not known yet.
                 (running.manifest.0, running.asks) = (manifest, true);
                 running.held = None;
@@ -206,19 +233,37 @@ impl<S: Segment, L: Log> Replica<S, L> {
         let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);
         // No record names it, and none will: records go forward.
         if let Some(late) = late.filter(|late| late != blob && Some(late) != before.as_ref()) {
-            running.drops = Some(late);
+            running.drops.push(late);
         }
         Ok(true)
     }
 
-    /// Drops the blob that is older than those that are kept.
+    /// Drops the blobs that are older than those that are kept, and what replicas that died have left of others.
     pub(super) fn drop_old(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let Some(name) = &running.drops else { return Ok(false) };
+        if running.sweeps {
+            let Some(names) = brought(self.log.blob_names())? else { return Ok(false) };
+            let left = names.into_iter().filter(|name| self.is_left(name, &running.manifest.0));
+            running.drops.extend(left);
+            running.drops.sort_unstable();
+            running.drops.dedup();
+            running.sweeps = false;
+            return Ok(true);
+        }
+        let Some(name) = running.drops.last() else { return Ok(false) };
         let dropped = brought(self.log.remove_blob(name))?.is_some();
         if dropped {
-            running.drops = None;
+            running.drops.pop();
         }
         Ok(dropped)
+    }
+
+    /// Whether a blob is one of this segment that no record names, and none will: records go forward.
+    fn is_left(&self, name: &str, manifest: &Manifest) -> bool {
+        let Manifest { input: newest, blob, before, .. } = manifest;
+        let rest = name.strip_prefix(&self.edges.output).and_then(|rest| rest.strip_prefix('.'));
+        let input = rest.and_then(|rest| rest.split_once('.')).filter(|(_, hash)| hash.len() == HASH);
+        let is_old = input.is_some_and(|(input, _)| input.parse::<u64>().is_ok_and(|input| input <= *newest));
+        is_old && name != blob && Some(name) != before.as_deref()
     }
 }
 
@@ -246,7 +291,8 @@ impl<R> Running<R> {
             conflict: false,
             refused: false,
             trim: None,
-            drops: None,
+            drops: Vec::new(),
+            sweeps: false,
             turn: Turn::Reads,
             worked: false,
         }

@@ -14,12 +14,13 @@ struct Counted {
     log: MemoryLog,
     room: Arc<AtomicU64>,
     appends: Arc<AtomicU64>,
+    stored: Arc<AtomicU64>,
 }
 
 impl Counted {
     fn new(log: &MemoryLog, room: u64) -> Self {
-        let (room, appends) = (Arc::new(room.into()), Arc::default());
-        Counted { log: log.clone(), room, appends }
+        let (room, appends, stored) = (Arc::new(room.into()), Arc::default(), Arc::default());
+        Counted { log: log.clone(), room, appends, stored }
     }
 }
 
@@ -57,6 +58,7 @@ impl Log for Counted {
     }
 
     fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError> {
+        self.stored.fetch_add(1, Ordering::Relaxed);
         self.log.put_blob(name, bytes)
     }
 
@@ -66,6 +68,10 @@ impl Log for Counted {
 
     fn remove_blob(&self, name: &str) -> Result<(), LogError> {
         self.log.remove_blob(name)
+    }
+
+    fn blob_names(&self) -> Result<Vec<String>, LogError> {
+        self.log.blob_names()
     }
 }
 
@@ -122,4 +128,38 @@ fn a_full_edge_is_not_flooded() {
             assert_eq!(values.collect::<Vec<_>>(), sums::model(&(0..40).collect::<Vec<_>>()));
         }
     }
+}
+
+#[test]
+fn one_of_the_replicas_that_do_not_append_stores_the_snapshot() {
+    let log = fed(400);
+    let logs = [(); 3].map(|()| Counted::new(&log, u64::MAX));
+    let options = |rank| Options { rank, patience: 3, snapshot_every: 8, window: 4, ..Options::default() };
+    let mut replicas: Vec<_> = (0..).zip(&logs).map(|(rank, log)| replica(log, options(rank))).collect();
+    let mut ended = [false; 3];
+    while ended != [true; 3] {
+        for (replica, ended) in replicas.iter_mut().zip(&mut ended) {
+            *ended |= replica.step().unwrap() == Step::Ended;
+        }
+    }
+    let [_, second, third] = logs.map(|log| log.stored.load(Ordering::Relaxed));
+    assert!(second > 10 && third == 0, "the second has stored {second} times, and the third {third} times");
+}
+
+#[test]
+fn what_dead_replicas_have_left_of_snapshots_is_dropped() {
+    let log = fed(400);
+    // Stored before a record named it; of a snapshot to come; of another segment.
+    let (left, to_come) = ("out.2.00000000000000aa", "out.1000.00000000000000bb");
+    let others = ["last.2.00000000000000aa", "out.last.2.00000000000000aa", "out.2"];
+    for name in others.into_iter().chain([left, to_come]) {
+        log.put_blob(name, b"states").unwrap();
+    }
+    let log = Counted::new(&log, u64::MAX);
+    let mut replica = replica(&log, Options { snapshot_every: 3, window: 4, ..Options::default() });
+    while replica.step().unwrap() != Step::Ended {}
+    let names = log.blob_names().unwrap();
+    assert!(!names.iter().any(|name| name == left), "{names:?}");
+    assert!(others.iter().chain([&to_come]).all(|kept| names.iter().any(|name| name == kept)), "{names:?}");
+    assert_eq!(names.len(), others.len() + 1 + 2, "{names:?}");
 }
