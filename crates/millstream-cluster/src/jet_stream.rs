@@ -9,6 +9,7 @@ mod answers;
 mod blobs;
 mod encryption;
 mod follower;
+mod look;
 mod streams;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};
@@ -18,12 +19,11 @@ use crate::{Entry, Log, LogError, Record, Sent};
 use answers::Said;
 use answers::{Waiting, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
+use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{Context, kv, object_store};
 use blobs::Upload;
 use bytes::Bytes;
 use follower::Follower;
-use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -206,46 +206,10 @@ impl JetStream {
         let answered = answered.unwrap_or_else(|_| Err(late()));
         answered.map_err(|error| unless_forbidden(error, &self.said))
     }
-
-    /// Entries by number, asked for one by one.
-    fn look(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
-        self.ask(async {
-            let stream = self.stream(edge).await?;
-            let mut begins = first;
-            let mut head = entry(&stream, first).await?;
-            if head.is_none() {
-                begins = stream.get_info().await.map_err(|error| unavailable(&error))?.state.first_sequence;
-                if begins <= first {
-                    return Ok(Vec::new());
-                }
-                head = entry(&stream, begins).await?;
-            }
-            let Some(head) = head else { return Ok(Vec::new()) };
-            let mut entries = vec![head];
-            // An idle edge is asked for one entry, one that has entries for as many as are wanted.
-            let rest = (begins + 1..).take(most.saturating_sub(1)).map(|number| entry(&stream, number));
-            for entry in join_all(rest).await {
-                match entry {
-                    Ok(Some(entry)) => entries.push(entry),
-                    _ => break,
-                }
-            }
-            Ok(entries)
-        })
-    }
 }
 
 fn stream_name(app: &str, edge: &str) -> String {
     format!("{app}-{edge}")
-}
-
-/// The entry of this number; `None` if it is not there, or not yet where the server looked.
-async fn entry(stream: &Stream<()>, number: u64) -> Result<Option<Entry>, LogError> {
-    match stream.direct_get(number).await {
-        Ok(message) => Ok(Some(Entry { number, bytes: message.payload })),
-        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unavailable(&error)),
-    }
 }
 
 impl Log for JetStream {

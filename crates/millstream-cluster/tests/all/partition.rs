@@ -5,7 +5,8 @@ use crate::schedules::edges;
 use crate::server::Server;
 use crate::sums::{self, RIGHT};
 use crate::until::until;
-use millstream_cluster::{Access, Batch, JetStream, Log, Options, Replica, Step, Streams, cut};
+use millstream_cluster::{Access, Batch, JetStream, Log, LogError, Options, Replica, Step, Streams, cut};
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -25,6 +26,11 @@ struct Line {
 
 impl Line {
     fn to(server: u16) -> Self {
+        Self::slow_to(server, Duration::ZERO)
+    }
+
+    /// A line on which each byte takes this long.
+    fn slow_to(server: u16, byte: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let line = Line { port, clients: Arc::default(), to_server: Arc::default(), from_server: Arc::default() };
@@ -33,8 +39,8 @@ impl Line {
             for client in listener.incoming() {
                 clients.fetch_add(1, Ordering::Relaxed);
                 let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
-                carries(client.try_clone().unwrap(), server.try_clone().unwrap(), to.clone());
-                carries(server, client, from.clone());
+                carries(client.try_clone().unwrap(), server.try_clone().unwrap(), to.clone(), byte);
+                carries(server, client, from.clone(), byte);
             }
         });
         line
@@ -53,13 +59,14 @@ impl Line {
 }
 
 /// Carries bytes while the line is not cut, and keeps them while it is.
-fn carries(mut from: TcpStream, mut to: TcpStream, is_cut: Arc<AtomicBool>) {
+fn carries(mut from: TcpStream, mut to: TcpStream, is_cut: Arc<AtomicBool>, byte: Duration) {
     thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
             while is_cut.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(2));
             }
+            thread::sleep(byte * read as u32);
             if to.write_all(&buffer[..read]).is_err() {
                 return;
             }
@@ -161,4 +168,52 @@ fn a_client_goes_to_another_server_if_the_network_has_lost_its_own() {
     assert!(log.last("in").is_ok());
     line.cut(true);
     until("an answer of the other server", || log.last("in").is_ok());
+}
+
+#[test]
+fn a_slow_line_brings_as_many_batches_at_once_as_it_can() {
+    let Some(server) = Server::start("a_slow_line_brings_as_many_batches_at_once_as_it_can") else { return };
+    let access = |port| Access { url: format!("nats://127.0.0.1:{port}"), app: "a".to_owned(), ..Access::default() };
+    let patience = Duration::from_secs(30);
+    let streams = Streams { edges: vec!["in".to_owned()], replicas: 1, capacity: 100 };
+    let log = JetStream::create(&access(server.port), &streams, patience).unwrap();
+    let batch = vec![7; 100_000];
+    (0..20).for_each(|last| log.append_if("in", last, &batch).unwrap());
+    // A megabyte a second: all of them take longer than an answer may.
+    let line = Line::slow_to(server.port, Duration::from_micros(1));
+    let slow = JetStream::open(&access(line.port), patience).unwrap();
+    let next = Cell::new(1);
+    until("all batches", || {
+        for entry in slow.read_from("in", next.get(), 64).unwrap_or_default() {
+            assert_eq!((entry.number, entry.bytes.len()), (next.get(), batch.len()));
+            next.set(next.get() + 1);
+        }
+        next.get() > 20
+    });
+}
+
+#[test]
+fn a_blob_goes_over_a_slow_line_in_several_calls_and_half_a_blob_is_dropped() {
+    let test = "a_blob_goes_over_a_slow_line_in_several_calls_and_half_a_blob_is_dropped";
+    let Some(server) = Server::start(test) else { return };
+    let access = |port| Access { url: format!("nats://127.0.0.1:{port}"), app: "a".to_owned(), ..Access::default() };
+    let patience = Duration::from_secs(30);
+    let streams = Streams { edges: vec!["in".to_owned()], replicas: 1, capacity: 100 };
+    let log = JetStream::create(&access(server.port), &streams, patience).unwrap();
+    let states: Vec<u8> = (0..1 << 20_u32).map(|n| (n >> 10) as u8).collect();
+    // A third of a megabyte a second.
+    let line = Line::slow_to(server.port, Duration::from_micros(3));
+    let slow = JetStream::open(&access(line.port), patience).unwrap();
+    // Its process dies when it has stored a part.
+    let half = slow.put_blob("half", &states).unwrap_err();
+    assert!(half.to_string().ends_with(" of 8 parts of a blob are stored"), "{half}");
+    let names = |names: &[&str]| Ok::<_, LogError>(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!((log.blob_names(), log.blob("half")), (names(&["half"]), Ok(None)));
+    until("the blob", || slow.put_blob("states", &states).is_ok());
+    assert!(slow.blob("states").unwrap().is_some_and(|read| read == states));
+    assert_eq!(log.blob_names(), names(&["half", "states"]));
+    log.remove_blob("half").unwrap();
+    assert_eq!(log.blob_names(), names(&["states"]));
+    log.remove_blob("states").unwrap();
+    assert_eq!((log.blob_names(), log.blob("states")), (names(&[]), Ok(None)));
 }
