@@ -40,6 +40,19 @@ pub enum ReplicaError {
         /// The number of the first batch that is needed.
         number: u64,
     },
+    /// An edge has lost batches: its servers had acknowledged them, and had not stored them for good.
+    #[error(
+        "edge {edge:?} ends with batch {last}, and had batch {known}: its servers have lost the batches between, as \
+         servers do that do not sync (`sync_interval: always`) when they lose power"
+    )]
+    Lost {
+        /// The edge.
+        edge: String,
+        /// The number of its last batch.
+        last: u64,
+        /// The number of the last batch that was in it.
+        known: u64,
+    },
     /// The record of the snapshots cannot be read, or the blob it names is not there.
     #[error("the record of the snapshots, {key:?}, cannot be used: {why}")]
     Manifest {

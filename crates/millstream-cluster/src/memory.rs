@@ -52,6 +52,14 @@ impl MemoryLog {
         MemoryLog { capacity: Some(entries), ..MemoryLog::default() }
     }
 
+    /// Loses the entries of an edge after this number, as a server does that loses power before it has stored them.
+    pub fn lose(&self, edge: &str, last: u64) {
+        if let Some(edge) = self.kept().edges.get_mut(edge) {
+            let stays = last.saturating_sub(edge.trimmed);
+            edge.entries.truncate(usize::try_from(stays).unwrap_or(usize::MAX));
+        }
+    }
+
     /// How many blobs there are.
     #[must_use]
     pub fn blobs(&self) -> usize {

@@ -3,6 +3,7 @@
 //! Each step calls the log at most once, so a schedule of steps has every interleaving of several replicas, and a crash
 //! between any two calls.
 
+mod ends;
 mod input;
 mod snapshots;
 
@@ -11,6 +12,7 @@ pub use snapshots::newest_snapshot;
 use crate::batch::hash;
 use crate::{Entry, Log, LogError, ReplicaError, Segment, Sent};
 use bytes::Bytes;
+use ends::{Ends, Missing};
 use snapshots::{Held, Manifest};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -82,16 +84,6 @@ pub struct Replica<S: Segment, L> {
     missing: Cell<Missing>,
 }
 
-/// The looks for something that must be in the log, and that a server which lags behind does not have yet.
-#[derive(Clone, Copy, Default)]
-struct Missing {
-    looks: u32,
-    last: Option<Instant>,
-}
-
-/// After this many looks, one a pace, it is lost: ten seconds in a worker.
-const LOOKS: u32 = 1_000;
-
 enum Phase<R> {
     /// Asks for the newest snapshot's manifest.
     Begins,
@@ -142,6 +134,7 @@ struct Running<R> {
     /// trimmed.
     conflict: bool,
     refused: bool,
+    ends: Ends,
     /// The number of the input edge below which to trim.
     trim: Option<u64>,
     /// The blobs to drop, and whether to look first for those that were left by replicas that died.
@@ -237,15 +230,6 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(step)
     }
 
-    /// Counts a look for something that must be in the log. Returns whether it may still be there.
-    fn looks_again(&self) -> bool {
-        let Missing { looks, last } = self.missing.get();
-        if last.is_none_or(|last| last.elapsed() >= self.options.pace) {
-            self.missing.set(Missing { looks: looks + 1, last: Some(Instant::now()) });
-        }
-        looks < LOOKS
-    }
-
     fn work(&mut self, mut running: Box<Running<S::Run>>) -> Result<(Phase<S::Run>, Step), ReplicaError> {
         let now = running.turn;
         let (worked, next) = match now {
@@ -315,15 +299,6 @@ impl<S: Segment, L: Log> Replica<S, L> {
             }
         }
         Ok(true)
-    }
-
-    /// Passes over batches that were read and trimmed in the output edge.
-    fn pass_trimmed(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let Some(last) = brought(self.log.last(&self.edges.output))? else { return Ok(false) };
-        let before = running.durable();
-        while running.durable() < last && running.waiting.pop_front().is_some() {}
-        running.conflict = false;
-        Ok(running.durable() > before)
     }
 
     /// Takes the answers that have come, and sends the next waiting batch, if it is this replica's turn. Returns

@@ -14,6 +14,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return self.finish(running).map(Some);
         }
         let first = running.begun + 1;
+        if running.inbox.is_empty() && running.ends.asks() {
+            return self.input_ends(running).map(Some);
+        }
         if running.inbox.is_empty() {
             let Some(entries) = brought(self.log.read_from(&self.edges.input, first, room))? else {
                 return self.finish(running).map(Some);
@@ -23,6 +26,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
         match running.inbox.front() {
             None if running.under_way() > 0 => return self.finish(running).map(Some),
             None => {
+                running.ends.quiet(self.options.pace);
                 self.quiet(running)?;
                 return Ok(Some(false));
             }

@@ -1,6 +1,6 @@
 //! The snapshots of a replica: where it begins, and what it stores.
 
-use super::{Missing, Options, Phase, Replica, Running, Step, Turn, brought};
+use super::{Ends, Missing, Options, Phase, Replica, Running, Step, Turn, brought};
 use crate::batch::hash;
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
@@ -290,6 +290,7 @@ impl<R> Running<R> {
             asks: false,
             conflict: false,
             refused: false,
+            ends: Ends::default(),
             trim: None,
             drops: Vec::new(),
             sweeps: false,

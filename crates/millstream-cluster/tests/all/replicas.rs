@@ -106,6 +106,40 @@ fn lost_and_damaged_batches_are_named() {
 }
 
 #[test]
+fn an_edge_that_loses_batches_is_named_and_a_replica_that_begins_again_appends_them() {
+    let log = fed(40);
+    let mut replica = rank(0, RIGHT, &log);
+    while replica.durable() < 10 {
+        replica.step().unwrap();
+    }
+    let known = replica.durable();
+    log.lose("out", 5);
+    let error = (0..100_000).find_map(|_| replica.step().err()).expect("the loss is noticed");
+    assert!(matches!(error, ReplicaError::Lost { last: 5, .. }), "{error}");
+    let says = format!("edge \"out\" ends with batch 5, and had batch {known}: its servers have lost the batches");
+    assert!(error.to_string().starts_with(&says), "{error}");
+    assert_eq!(log.last("out"), Ok(5));
+    to_the_end(&mut rank(0, RIGHT, &log)).unwrap();
+    assert_eq!(output(&log), sums::model(&(0..40).collect::<Vec<_>>()));
+
+    // Without a last batch, it waits for more.
+    let log = MemoryLog::default();
+    let batches = cut(0..40_u64, 2).unwrap();
+    (0..).zip(&batches[..10]).for_each(|(last, batch)| log.append_if("in", last, batch).unwrap());
+    let mut replica = rank(0, RIGHT, &log);
+    while replica.durable() < 10 {
+        replica.step().unwrap();
+    }
+    log.lose("in", 4);
+    let error = (0..100_000).find_map(|_| replica.step().err()).expect("the loss is noticed");
+    assert!(matches!(error, ReplicaError::Lost { last: 4, known: 10, .. }), "{error}");
+    assert!(error.to_string().starts_with("edge \"in\" ends with batch 4, and had batch 10: "), "{error}");
+    (4..).zip(&batches[4..]).for_each(|(last, batch)| log.append_if("in", last, batch).unwrap());
+    to_the_end(&mut rank(0, RIGHT, &log)).unwrap();
+    assert_eq!(output(&log), sums::model(&(0..40).collect::<Vec<_>>()));
+}
+
+#[test]
 fn two_segments_in_a_row_are_one() {
     let log = fed(40);
     to_the_end(&mut rank(0, RIGHT, &log)).unwrap();
