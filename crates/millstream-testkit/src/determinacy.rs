@@ -17,14 +17,17 @@ const TRIES: usize = 8;
 /// The greatest number of smaller cases that are tried.
 const MOST_SHRINKS: u32 = 1 << 14;
 
+/// The milliseconds after which no smaller case is tried. Each that hangs takes a minute.
+const LONGEST_SHRINK: u32 = 180_000;
+
 /// Asserts that a pipeline has its model's output in random deployments on rings, for random inputs. The number of
 /// cases is `PROPTEST_CASES`, or 256.
 ///
 /// # Panics
 ///
 /// If a deployment differs from the model, fails where the model does not, or hangs for a minute. The message has the
-/// stages that may be the cause, the first number that differs, the smallest input and deployment found, and the plan.
-/// If the pipeline panics in the model: with the smallest input found.
+/// stages that may be the cause, the first number that differs, the smallest input and deployment found in three
+/// minutes, and the plan. If the pipeline panics in the model: with the smallest input found.
 pub fn assert_deterministic<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
 where
     T: Item + Clone + fmt::Debug,
@@ -193,7 +196,12 @@ where
     ///
     /// As [`assert_deterministic`].
     pub fn assert(&self, inputs: impl Strategy<Value = Vec<T>>) {
-        let config = Config { failure_persistence: None, max_shrink_iters: MOST_SHRINKS, ..Config::default() };
+        let config = Config {
+            failure_persistence: None,
+            max_shrink_iters: MOST_SHRINKS,
+            max_shrink_time: LONGEST_SHRINK,
+            ..Config::default()
+        };
         let (mut runner, found) = (TestRunner::new(config), Cell::new(false));
         let cases = (inputs, 1..=self.shards, ways(self.whole.on_queues.is_some()));
         let outcome = runner.run(&cases, |(inputs, shards, way)| {

@@ -9,19 +9,19 @@
 mod durable;
 
 use crate::lasting::lasting;
+use crate::random_cases;
 use crate::reference::versions::changed;
 use millstream_testkit::random::{Edit, Pipe, Stream, Value, Versions, every_stage, quiet_pipes, streams, values};
 use millstream_testkit::{Deployment, Feeding, deployments, within};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{FileFailurePersistence, TestRunner};
+use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 fn config() -> ProptestConfig {
-    let seeds = FileFailurePersistence::Direct("proptest-regressions/changes.txt");
-    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+    random_cases("proptest-regressions/changes.txt")
 }
 
 /// The changes of a pipeline: their numbers, and the seed of each.

@@ -1,11 +1,11 @@
 //! A panic anywhere in a random pipeline ends the run with an error, in every deployment, and no run hangs.
 
+use crate::random_cases;
 use crate::silence::silence;
 use millstream_exec::RunError;
 use millstream_testkit::random::{Built, Value, streams, values};
 use millstream_testkit::{Deployment, Difference, Feeding, deployments, within};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -34,8 +34,7 @@ fn wrong(pipeline: &Built, ends: bool, inputs: &[Value], deployment: Deployment)
 }
 
 fn config() -> ProptestConfig {
-    let seeds = FileFailurePersistence::Direct("proptest-regressions/failures.txt");
-    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+    random_cases("proptest-regressions/failures.txt")
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 //!
 //! Two pipelines are equal if they fill the same slots with the same values, END included, after any source.
 
+use crate::random_cases;
 use millstream_core::Either;
 use millstream_testkit::random::Pipe::{
     Both, Choose, Compact, DeadEnd, DeadLetter, Delay, Fanout, Filter, FilterMap, Firsts, Fold, Id, Map, Merge, Scan,
@@ -9,7 +10,6 @@ use millstream_testkit::random::Pipe::{
 };
 use millstream_testkit::random::{Pipe, Stream, Value, pipes, streams, values};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 fn slots(pipe: &Pipe, inputs: &[Value]) -> Vec<Option<Value>> {
     pipe.build().model_slots(inputs.to_vec())
@@ -150,8 +150,7 @@ macro_rules! equal {
 }
 
 fn config() -> ProptestConfig {
-    let seeds = FileFailurePersistence::Direct("proptest-regressions/laws.txt");
-    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+    random_cases("proptest-regressions/laws.txt")
 }
 
 proptest! {

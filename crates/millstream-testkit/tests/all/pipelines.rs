@@ -1,5 +1,6 @@
 //! The central property of the project: every deployment of every pipeline has the model's slots.
 
+use crate::random_cases;
 use crate::reference;
 use millstream_core::Plan;
 use millstream_core::plan::PlanDiff;
@@ -10,12 +11,10 @@ use millstream_testkit::random::{
 use millstream_testkit::{Deployment, Feeding, QueueFeeding, deployments};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 use std::sync::Arc;
 
 fn config() -> ProptestConfig {
-    let seeds = FileFailurePersistence::Direct("proptest-regressions/pipelines.txt");
-    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
+    random_cases("proptest-regressions/pipelines.txt")
 }
 
 proptest! {

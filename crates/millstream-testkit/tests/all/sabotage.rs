@@ -3,17 +3,14 @@
 
 mod ways;
 
+use crate::random_cases;
 use millstream_testkit::random::{Pipe, every_stage, streams};
 use millstream_testkit::{Call, Saboteur};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 use ways::{Case, Way, fed, ways};
 
 fn config() -> ProptestConfig {
-    let seeds = FileFailurePersistence::Direct("proptest-regressions/sabotage.txt");
-    // Each step of a case that hangs or leaks takes a minute.
-    let max_shrink_time = 180_000;
-    ProptestConfig { failure_persistence: Some(Box::new(seeds)), max_shrink_time, ..ProptestConfig::default() }
+    random_cases("proptest-regressions/sabotage.txt")
 }
 
 fn calls() -> impl Strategy<Value = Call> {
