@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The greatest number of shards that pipelines are built for.
@@ -25,9 +26,9 @@ const LONGEST_SHRINK: u32 = 180_000;
 ///
 /// # Panics
 ///
-/// If a deployment differs from the model, fails where the model does not, or hangs for a minute. The message has the
-/// stages that may be the cause, the first number that differs, the smallest input and deployment found in three
-/// minutes, and the plan. If the pipeline panics in the model: with the smallest input found.
+/// If a deployment differs from the model, fails where the model does not, or hangs for a minute; or if the pipeline
+/// panics in the model. The message has the stages that may be the cause, the first number that differs or what the
+/// panic says, the smallest input and deployment found in three minutes, and the plan.
 pub fn assert_deterministic<T, P>(pipeline: P, inputs: impl Strategy<Value = Vec<T>>)
 where
     T: Item + Clone + fmt::Debug,
@@ -236,12 +237,17 @@ where
             plan.stages.into_iter().map(|stage| stage.name).filter(|name| !cleared.contains(name)).collect()
         };
         for edge in &self.edges {
-            let mut checked = (0..TRIES).map_while(|_| edge.check(inputs, shards, way)).peekable();
-            if checked.peek().is_none() {
+            // A panic in the model differs, too.
+            let differs = |_| match catch_unwind(AssertUnwindSafe(|| edge.check(inputs, shards, way))) {
+                Ok(checked) => checked.map(|checked| checked.is_err()),
+                Err(_) => Some(true),
+            };
+            let mut tried = (0..TRIES).map_while(differs).peekable();
+            if tried.peek().is_none() {
                 continue;
             }
             let new = left(edge.plan(shards), &cleared);
-            if checked.any(|checked| checked.is_err()) {
+            if tried.any(|differs| differs) {
                 return new;
             }
             cleared.extend(new);

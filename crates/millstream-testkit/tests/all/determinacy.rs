@@ -111,6 +111,21 @@ fn a_failure_is_reported_with_the_smallest_input() {
     assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
 }
 
+fn divided(_: usize) -> impl Pipeline<u64, u64> {
+    pipeline::<u64>().map(|x| 1000 / x.saturating_sub(9)).named("divide")
+}
+
+fn added(shards: usize) -> impl Pipeline<u64, u64> {
+    divided(shards).map(|x| x + 1).named("add")
+}
+
+#[test]
+fn a_panic_in_the_model_is_reported_with_its_stage() {
+    let message = message_of(|| Determinacy::sharded(added).edge(squares).edge(divided).assert(vec(0..100_u64, 0..40)));
+    begins(&message, "stage \"divide\": ");
+    assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
+}
+
 /// A number with a `Clone` that is not a true copy.
 #[derive(Debug, PartialEq)]
 struct Counted(u64);
