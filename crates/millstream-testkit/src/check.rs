@@ -80,8 +80,9 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Compares a deployment of a pipeline with its model, slot by slot. The pipeline is in an `Arc`, because the thread of
-/// a run that hangs is not joined and keeps it.
+/// Compares a deployment of a pipeline with its model, slot by slot: by `==`, and values that are not equal to
+/// themselves, as with a NaN, as `{:?}` prints them. The pipeline is in an `Arc`, because the thread of a run that
+/// hangs is not joined and keeps it.
 ///
 /// ```
 /// use millstream::{prelude::*, testkit::{Deployment, Feeding, check}};
@@ -123,10 +124,17 @@ pub(crate) fn models<T: Item + Clone, P: Checkable<T>>(one: &P, other: &P, input
     same(&one.model_slots(inputs.iter().cloned()), &other.model_slots(inputs.iter().cloned()))
 }
 
+/// Whether two slots hold the same. A value that is not equal to itself, as with a NaN, is the same as one that is
+/// printed alike.
+fn holds_the_same<B: PartialEq + fmt::Debug>(one: &Option<B>, other: &Option<B>) -> bool {
+    let equal = |a: &Option<B>, b: &Option<B>| a == b;
+    equal(one, other) || !equal(one, one) && !equal(other, other) && format!("{one:?}") == format!("{other:?}")
+}
+
 /// The first difference between two outputs.
 pub(crate) fn same<B: PartialEq + fmt::Debug>(model: &Slots<B>, deployed: &Slots<B>) -> Result<(), Difference> {
     for (number, (in_model, in_deployed)) in model.iter().zip(deployed).enumerate() {
-        if in_model != in_deployed {
+        if !holds_the_same(in_model, in_deployed) {
             let (end, shown) = (number + 1 == model.len(), |slot: &Option<B>| format!("{slot:?}"));
             return Err(Difference::Slot { number, end, model: shown(in_model), deployed: shown(in_deployed) });
         }

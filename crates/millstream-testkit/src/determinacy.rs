@@ -22,7 +22,8 @@ const MOST_SHRINKS: u32 = 1 << 14;
 const LONGEST_SHRINK: u32 = 180_000;
 
 /// Asserts that a pipeline has its model's output in random deployments on rings, for random inputs. The number of
-/// cases is `PROPTEST_CASES`, or 256.
+/// cases is `PROPTEST_CASES`, or 256. Outputs are compared by `==`; those that are not equal to themselves, as with a
+/// NaN, are compared as `{:?}` prints them.
 ///
 /// # Panics
 ///

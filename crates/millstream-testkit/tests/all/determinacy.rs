@@ -126,6 +126,15 @@ fn a_panic_in_the_model_is_reported_with_its_stage() {
     assert!(message.contains("attempt to divide by zero") && message.contains("smallest found: [0]"), "{message}");
 }
 
+#[test]
+fn outputs_that_are_not_equal_to_themselves_are_compared_as_they_are_printed() {
+    let ratio = || pipeline::<u64>().map(|x| 0.0 / *x as f64).named("ratio");
+    assert_deterministic(ratio(), vec(0..3_u64, 0..40));
+    let stamped = ratio().map(|x| (*x, now())).named("stamp");
+    let message = message_of(|| assert_deterministic(stamped, vec(0..3_u64, 0..40)));
+    begins(&message, "stage \"ratio\" or \"stamp\", which cannot be distinguished: number 0 holds Some((NaN, ");
+}
+
 /// A number with a `Clone` that is not a true copy.
 #[derive(Debug, PartialEq)]
 struct Counted(u64);
