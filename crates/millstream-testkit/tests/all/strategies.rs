@@ -1,8 +1,9 @@
 //! The strategies of random pipelines: what they grow, and what a failure shrinks to.
 
-use millstream_testkit::random::{Pipe, Pipes, Statement, pipes, streams};
+use millstream_testkit::random::{Pipe, Pipes, Statement, every_stage, pipes, streams};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
+use std::collections::BTreeSet;
 
 fn has_scan(tree: &Pipe) -> bool {
     tree.to_string().contains("scan")
@@ -25,6 +26,40 @@ fn a_failure_shrinks_to_its_cause() {
         shrunk += 1;
     }
     assert!(shrunk > 50);
+}
+
+/// Adds the kind of each node of the tree: the word with which it is printed, and what else makes it another stage.
+fn add_kinds(tree: &Pipe, kinds: &mut BTreeSet<String>) {
+    let printed = tree.to_string();
+    let word = printed.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+    let mut add = |kind: &str| {
+        kinds.insert(kind.to_owned());
+    };
+    match tree {
+        Pipe::Then(..) => {}
+        Pipe::Row(row) => add(&format!("row_of_{:?}", row.last)),
+        Pipe::Block(block) => block.statements.iter().for_each(|statement| match statement {
+            Statement::Body(..) => add("wire_through_body"),
+            Statement::Join(_) => add("wires_joined"),
+            Statement::Or(..) => add("wire_or"),
+            Statement::If { .. } => add("wire_if"),
+        }),
+        // A stage whose keys are the values themselves.
+        _ if printed.starts_with(&format!("{word}(0")) => add(&format!("{word}_0")),
+        _ => add(word),
+    }
+    match tree {
+        Pipe::Then(p, q) | Pipe::Fanout(p, q) | Pipe::Both(p, q) | Pipe::Choose(p, q) | Pipe::Merge(p, q) => {
+            [p, q].into_iter().for_each(|p| add_kinds(p, kinds));
+        }
+        Pipe::FanoutAll(bodies) => bodies.iter().for_each(|p| add_kinds(p, kinds)),
+        Pipe::Block(block) => block.bodies().for_each(|p| add_kinds(p, kinds)),
+        Pipe::Shard(_, p) | Pipe::ShardBy { body: p, .. } | Pipe::Tee(p) | Pipe::Feedback(_, p) => {
+            add_kinds(p, kinds);
+        }
+        Pipe::Named(p) | Pipe::Called(_, p) | Pipe::Boxed(p) => add_kinds(p, kinds),
+        _ => {}
+    }
 }
 
 #[test]
@@ -57,20 +92,16 @@ fn trees_have_every_combinator_and_bodies_that_fit() {
     assert!((0..500).all(|_| !grown(pipes(20)).renumbers()));
     let trees: Vec<Pipe> = (0..3000).map(|_| grown(streams(20))).collect();
     assert!(trees.iter().all(|tree| bodies_fit(tree) && tree.size() <= 20));
-    let printed: String = trees.iter().map(Pipe::to_string).collect();
-    let all = "id tuple firsts seconds swap fork distribute dead_end filter( map( filter_map( map_async( \
-               dead_letter( dead_letter_async( fold( delay( scan( fanout( both( choose( merge( feedback( \
-               tee( shard( shard_by( \
-               fold_by( park( named( flat_map( flatten compact unordered( windows_by( take( take_while( \
-               skip( skip_while( dedup( windows( map_windows( pairwise enumerate inspect map_m( chunks( \
-               map_owned( cloned partition( try_scan( try_scan_undo( \
-               try_scan_or_dead_letter( try_scan_or_dead_letter_undo( scan_retry( scan_retry_undo( \
-               try_scan_or_park count sum last min max min_by_key( max_by_key( find( \
-               any( all( count_by( group_by( fanout3( fanout4( fanout5( fanout6( fanout7( fanout8( \
-               part maybe block( .or( if scan_finish( flat_scan( \
-               fold_windows( fold_windows_by( fold_sessions( fold_sessions_by( top_n( top_n_by_key( \
-               min_by( max_by( top_n_by( shard_by(0, fold_by(0, count_by(0) group_by(0)";
-    let missing: Vec<&str> = all.split_whitespace().filter(|name| !printed.contains(name)).collect();
+    let (mut kinds, mut wanted) = (BTreeSet::new(), BTreeSet::new());
+    trees.iter().for_each(|tree| add_kinds(tree, &mut kinds));
+    every_stage().iter().for_each(|stage| add_kinds(stage, &mut wanted));
+    let others = "id tuple firsts seconds swap fork distribute dead_end map filter_map try_map try_scan_or_error \
+                  cloned words take_while skip skip_while enumerate inspect map_m count sum max min_by_key max_by \
+                  find any all fanout4 fanout5 fanout6 fanout7 fanout8 tee_to named boxed shard_by shard_by_0 \
+                  fold_by fold_by_0 count_by count_by_0 group_by group_by_0 fold_windows \
+                  row_of_Map row_of_FilterMap row_of_ScanFinish row_of_Fold";
+    wanted.extend(others.split_whitespace().map(str::to_owned));
+    let missing: Vec<_> = wanted.difference(&kinds).collect();
     assert_eq!(missing, [""; 0]);
     assert!(trees.iter().flat_map(Pipe::simpler).all(|simple| bodies_fit(&simple)));
 }
