@@ -147,7 +147,8 @@ struct Page {
 
 impl Page {
     fn at(address: String) -> Self {
-        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build();
+        // A proxy cannot reach a port of this machine.
+        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).proxy(None).build();
         Page { address, agent: config.into() }
     }
 

@@ -24,7 +24,10 @@ fn shown(scene: &Scene, args: &str) -> (Child, BufReader<ChildStderr>, String) {
 fn top(scene: &Scene, address: &str, part: &str) -> String {
     let begun = Instant::now();
     loop {
-        let seen = scene.millstream(&format!("top {address}"), Input::Nothing);
+        let mut command = scene.command("millstream", &format!("top {address}"));
+        // It asks the program itself, and no proxy: none listens here.
+        command.env("http_proxy", "http://127.0.0.1:1").env_remove("no_proxy").env_remove("NO_PROXY");
+        let seen = scene.run(command, Input::Nothing);
         assert_eq!((seen.code, &*seen.stderr), (Some(0), ""));
         // The first frame takes a quarter of a second.
         if seen.text().contains(part) {
