@@ -181,4 +181,8 @@ impl Serves for Service {
     fn idle(&self) -> Duration {
         self.limits.head_within
     }
+
+    fn ends(&self, outcome: Outcome) {
+        self.page.end(outcome.code(), &outcome.sentence());
+    }
 }

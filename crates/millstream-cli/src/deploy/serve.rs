@@ -24,6 +24,7 @@ use serde_json::Value;
 use std::io;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
+use std::thread;
 
 /// The interval between checks whether the run has failed, or a process wants to take over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -94,6 +95,9 @@ pub(crate) trait Serves {
     fn idle(&self) -> Duration;
 }
 
+    /// Reports to readers of the service's page how it is about to end.
+    fn ends(&self, outcome: Outcome);
+
 /// A run of a service.
 type Started<S> = (Client<<S as Serves>::Request, <S as Serves>::Answer>, Serving);
 
@@ -104,6 +108,9 @@ type FollowingOf<S> = Following<<S as Serves>::Request, <S as Serves>::Answer>;
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 /// A running service, with its state kept or not.
+/// The time in which readers of the page can get the last state. `top` asks four times a second.
+const LAST_WHILE: Duration = Duration::from_millis(300);
+
 enum Serving {
     Volatile(Box<Handle<()>>),
     Kept(Box<Running<()>>),
@@ -204,7 +211,8 @@ impl Runs {
         service.listens(&server, took_over);
         loop {
             let Some(successor) = self.asked(&serving, offer.as_ref()) else {
-                if let (Some(_), Some(offer)) = (self.interrupts.first(), &offer) {
+                let signal = self.interrupts.first();
+                if let (Some(_), Some(offer)) = (signal, &offer) {
                     offer.settle();
                 }
                 self.close(server);
@@ -212,6 +220,10 @@ impl Runs {
             };
             serving.rest();
             let held = Instant::now();
+                service.ends(signal.map_or(Outcome::PipelineFailed, Outcome::Interrupted));
+                if server.counters().open() > 0 {
+                    thread::sleep(LAST_WHILE);
+                }
             let left = server.hold(GRACE);
             serving.close();
             if serving.lets_go() {

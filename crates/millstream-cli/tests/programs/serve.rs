@@ -135,6 +135,25 @@ fn a_ledger_answers_and_shows_itself_and_ends_by_a_signal() {
 }
 
 #[test]
+fn a_reader_of_the_page_sees_how_the_service_ended() {
+    let scene = Scene::new();
+    let ledger = Ledger::start(&scene, "");
+    let mut events = TcpStream::connect(("127.0.0.1", ledger.port)).unwrap();
+    events.set_read_timeout(Some(PATIENCE)).unwrap();
+    events.write_all(b"GET /page/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut events = BufReader::new(events);
+    let mut seen = String::new();
+    while !seen.contains("\ndata:") {
+        assert!(events.read_line(&mut seen).unwrap() > 0, "{seen}");
+    }
+    assert!(!seen.contains("ended by"), "{seen}");
+    assert_eq!(ledger.terminate(), Some(143));
+    // The stream ends with the server.
+    events.read_to_string(&mut seen).unwrap();
+    assert!(seen.contains(r#""ended":{"code":143,"sentence":"ended by signal 15"}"#), "{seen}");
+}
+
+#[test]
 fn an_answered_request_survives_a_kill_and_a_repeated_id_gets_the_first_answer() {
     let scene = Scene::new();
     let ledger = Ledger::start(&scene, "--state state --snapshot-every 0.05s");
