@@ -140,6 +140,12 @@ impl Runs {
             Doing::Run { program, job } => {
                 let (running, taken) =
                     self.begin::<FOLLOWS, _, _, _, _>(keep, (program, job), pipeline, source, into)?;
+                match &taken {
+                    Some(taken) => self.shown.begins_after(taken.process()),
+                    // The process that was to get the run may have the page's address, until it has ended.
+                    None if keep.goes_on => {}
+                    None => self.shown.begins_alone(),
+                }
                 let begun = (keep, running.began());
                 let offered = self.begins(begun, taken.as_ref(), running.storer(), running.stopper())?;
                 let watching =

@@ -198,6 +198,10 @@ impl Runs {
             Err(refused) => return Ok(Err(refused)),
         };
         let mut watching = self.attend(&serving);
+        match &before {
+            Some(before) => self.shown.begins_after(before.process.process()),
+            None => self.shown.begins_alone(),
+        }
         let server = match service
             .open(service.routes(client, serving.observer()), before.as_ref().map(|before| &before.process))
         {

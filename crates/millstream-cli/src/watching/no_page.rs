@@ -17,6 +17,10 @@ impl Shown {
         Some(Shown)
     }
 
+    pub(crate) fn begins_alone(&self) {}
+
+    pub(crate) fn begins_after(&self, _: Option<u32>) {}
+
     pub(super) fn show(&self, _: &Arc<Watch>) {}
 
     pub(crate) fn linger(&self, _: Outcome, _: &Interrupts, _: Option<&Complaints>) {}

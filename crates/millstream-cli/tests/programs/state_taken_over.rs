@@ -3,7 +3,7 @@
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -103,6 +103,32 @@ fn the_page_of_a_new_process_opens_where_that_of_the_old_one_was() {
         assert!(metrics.starts_with("HTTP/1.1 200 "), "{metrics}");
         metrics.contains("\nmillstream_stage_rows_total")
     });
+    let kill = scene.command("kill", &format!("-TERM {}", new.id()));
+    assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
+    assert_eq!(ended(&mut new).code(), Some(143));
+}
+
+#[test]
+fn a_page_whose_address_is_of_no_run_that_was_taken_over_does_not_wait() {
+    let scene = Scene::new().file("log", "one\n");
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = stranger.local_addr().unwrap();
+    let args = format!("--take-over --page {address}");
+    let waits = format!(": --page {address}: the address is in use: the page opens once it is free");
+    let fails = format!(": --page {address}: Address already in use");
+    let mut old = follows(&scene, TEXT, &args);
+    let mut stderr = BufReader::new(old.stderr.take().unwrap());
+    for message in [&*waits, ", so nothing is taken over", &fails] {
+        said(&mut stderr, message);
+    }
+    // Another run may have the address until it has ended.
+    let mut new = follows(&scene, TEXT, &args);
+    let mut stderr = BufReader::new(new.stderr.take().unwrap());
+    for message in [&*waits, ": took over from process "] {
+        said(&mut stderr, message);
+    }
+    assert_eq!(ended(&mut old).code(), Some(1));
+    said(&mut stderr, &fails);
     let kill = scene.command("kill", &format!("-TERM {}", new.id()));
     assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
     assert_eq!(ended(&mut new).code(), Some(143));

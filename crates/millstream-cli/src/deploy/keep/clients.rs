@@ -144,6 +144,11 @@ impl Clients {
         }
     }
 
+    /// The process that was asked, if the system says which one.
+    pub(super) fn process(&self) -> Option<u32> {
+        self.lock().before.as_ref()?.process()
+    }
+
     /// The run has ended, by itself or by a signal: the old process must not go on.
     pub(super) fn settled(&self) {
         if let Some(offer) = &self.lock().offer {

@@ -40,7 +40,7 @@ pub(super) enum Taken {
 /// A state that was taken over.
 pub(super) struct TakenState {
     link: Arc<Mutex<Option<UnixStream>>>,
-    of: String,
+    process: Option<u32>,
     at: u64,
 }
 
@@ -108,7 +108,7 @@ impl Runs {
     }
 
     fn took_over(&self, taken: &TakenState, storer: Storer) {
-        self.say(&format!("took over from {} at number {}", taken.of, taken.at));
+        self.say(&format!("took over from {} at number {}", named(taken.process), taken.at));
         let (link, since) = (taken.link.clone(), Instant::now());
         let settles = move || {
             while storer.stored() == 0 && since.elapsed() < SETTLES_WITHIN {
@@ -131,8 +131,8 @@ fn ask(dir: &Path) -> Result<Option<TakenState>, String> {
     match door::hear(&link, LETS_GO_WITHIN) {
         Ok(Some(FREE)) => {
             let at = door::hear_number(&link).map_err(failed)?;
-            let of = named(door::process(&link));
-            Ok(Some(TakenState { link: Arc::new(Mutex::new(Some(link))), of, at }))
+            let process = door::process(&link);
+            Ok(Some(TakenState { link: Arc::new(Mutex::new(Some(link))), process, at }))
         }
         Ok(Some(BUSY)) => Err("another process is taking over: try again once that has ended".to_owned()),
         Ok(Some(NO)) => Err(door::reason(&link)),
@@ -148,6 +148,15 @@ fn ask(dir: &Path) -> Result<Option<TakenState>, String> {
 }
 
 impl Taken {
+    /// The process that had the state, if the system says which one.
+    pub(super) fn process(&self) -> Option<u32> {
+        match self {
+            Taken::State(state) => state.process,
+            #[cfg(all(feature = "run", feature = "serve"))]
+            Taken::Clients(clients) => clients.process(),
+        }
+    }
+
     /// This process has the directory. Waits until the old process lets it begin; with clients, that comes later.
     fn up(&self) -> Result<(), String> {
         match self {
@@ -181,12 +190,13 @@ impl TakenState {
     fn up(&self) -> Result<(), String> {
         let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(link) = &*link else { return Ok(()) };
+        let of = named(self.process);
         let _ = door::say(link, UP);
         match door::hear(link, GO_WITHIN) {
             Ok(Some(GO) | None) => Ok(()),
-            Ok(Some(NO)) => Err(format!("{} does not let this process begin: {}", self.of, door::reason(link))),
-            Ok(Some(_)) => Err(format!("{} answers what this process does not understand", self.of)),
-            Err(error) if is_silence(&error) => Err(format!("{} does not answer", self.of)),
+            Ok(Some(NO)) => Err(format!("{of} does not let this process begin: {}", door::reason(link))),
+            Ok(Some(_)) => Err(format!("{of} answers what this process does not understand")),
+            Err(error) if is_silence(&error) => Err(format!("{of} does not answer")),
             Err(_) => Ok(()),
         }
     }
