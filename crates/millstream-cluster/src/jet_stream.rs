@@ -45,6 +45,8 @@ pub struct JetStream {
     runtime: Arc<Runtime>,
     context: Context,
     app: String,
+    /// Where the servers are, without a password.
+    url: String,
     records: kv::Store,
     blobs: object_store::ObjectStore,
     said: Said,
@@ -119,6 +121,7 @@ impl Clone for JetStream {
             runtime: self.runtime.clone(),
             context: self.context.clone(),
             app: self.app.clone(),
+            url: self.url.clone(),
             records: self.records.clone(),
             blobs: self.blobs.clone(),
             said: self.said.clone(),
@@ -156,13 +159,14 @@ impl JetStream {
     fn new(
         runtime: Runtime,
         context: Context,
-        app: String,
+        access: &Access,
         records: kv::Store,
         blobs: object_store::ObjectStore,
         said: Said,
     ) -> Self {
+        let (app, url) = (access.app.clone(), access.shown_url());
         let (runtime, bell, readers, upload) = (Arc::new(runtime), Arc::default(), Mutex::default(), Mutex::default());
-        JetStream { runtime, context, app, records, blobs, said, bell, readers, upload }
+        JetStream { runtime, context, app, url, records, blobs, said, bell, readers, upload }
     }
 
     /// The state of an edge.
@@ -202,7 +206,7 @@ impl JetStream {
 
     fn ask_within<T>(&self, most: Duration, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
         let answered = self.runtime.block_on(async { tokio::time::timeout(most, asking).await });
-        let late = || LogError::Unavailable(format!("no answer within {} s", most.as_secs()));
+        let late = || LogError::Unavailable(format!("no answer from {} within {} s", self.url, most.as_secs()));
         let answered = answered.unwrap_or_else(|_| Err(late()));
         answered.map_err(|error| unless_forbidden(error, &self.said))
     }

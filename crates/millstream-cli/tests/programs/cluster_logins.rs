@@ -40,7 +40,7 @@ fn whole(cluster: &Cluster, with: &With<'_>) {
         ("worker", "cluster feed", "count.in"),
         ("reader", "cluster drain --within 9s", "$JS.API.STREAM.INFO.count-in"),
         ("feeder", "cluster rm", "$JS.API.DIRECT.GET.KV_count-records.$KV.count-records.app"),
-        ("worker", "cluster rm --force", "$JS.API.STREAM.DELETE.count-in"),
+        ("worker", "cluster rm --force", "$JS.API.STREAM.DELETE.KV_count-records"),
         ("reader", "worker", "$JS.API.DIRECT.GET.KV_count-records.$KV.count-records.app"),
     ] {
         let seen = run(cluster, with(user, args), b"more\n");
@@ -72,6 +72,30 @@ fn a_login_is_required_and_not_shown() {
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.stderr.contains("refuses this login: ") && !wrong.stderr.contains("guesses"), "{}", wrong.stderr);
     assert_eq!(with("knows").code, Some(0));
+}
+
+#[test]
+fn a_removal_that_was_cut_short_is_finished_by_the_same_command() {
+    let users = "authorization { users: [ { user: all, password: p }, { user: some, password: p, permissions: { \
+                 publish: { deny: [\"$JS.API.STREAM.DELETE.a-in\"] } } } ] }";
+    let Some(cluster) = Cluster::start("a_removal_that_was_cut_short_is_finished_by_the_same_command", users) else {
+        return;
+    };
+    for (user, args, code, says) in [
+        ("all", "cluster apply wc", 0, "made"),
+        ("some", "cluster rm", 1, "\"$JS.API.STREAM.DELETE.a-in\""),
+        ("all", "cluster status", 2, "there is no application \"a\" at "),
+        ("all", "cluster apply wc", 2, " is removed in part: `cluster rm` removes the rest"),
+        ("all", "cluster rm", 0, "application a is removed"),
+        ("all", "cluster rm", 2, "there is no application \"a\" at "),
+        ("all", "cluster apply wc", 0, "made"),
+    ] {
+        let mut command = cluster.command(&format!("{args} --app a --nats-user {user}"));
+        command.env("MILLSTREAM_NATS_PASSWORD", "p");
+        let seen = cluster.scene.run(command, Input::Nothing);
+        assert_eq!(seen.code, Some(code), "{user}: {args}: {}", seen.stderr);
+        assert!(seen.stderr.contains(says), "{user}: {args}: {}", seen.stderr);
+    }
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Logins, servers, and the streams and buckets that are made on them.
 
 use super::answers::{Said, forbidden, with_causes};
-use super::streams::{Made, make};
+use super::streams::{Made, make, unmake};
 use super::{ANSWER, JetStream};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 
 /// Connecting fails if no server has answered at all for this long.
@@ -144,6 +145,14 @@ pub enum OpenError {
         /// Its name.
         app: String,
     },
+    /// Streams of an application of this name are there, and its records are not: they were being removed.
+    #[error("the application {app:?} at {url} is removed in part: `cluster rm` removes the rest")]
+    InPart {
+        /// Where.
+        url: String,
+        /// Its name.
+        app: String,
+    },
     /// The servers refuse the request.
     #[error("the servers at {url} refuse: {why}")]
     Refused {
@@ -166,7 +175,7 @@ impl JetStream {
     ///
     /// # Errors
     ///
-    /// If no server answers, or they refuse.
+    /// If no server answers, they refuse, or an application of this name is removed in part.
     pub fn create(access: &Access, streams: &Streams, patience: Duration) -> Result<Self, OpenError> {
         Self::connect(access, Some(streams), patience)
     }
@@ -180,48 +189,73 @@ impl JetStream {
         Self::connect(access, None, patience)
     }
 
-    fn connect(access: &Access, streams: Option<&Streams>, patience: Duration) -> Result<Self, OpenError> {
-        let url = || access.shown_url();
-        let refused = |why: &dyn Error| OpenError::Refused { url: url(), why: with_causes(why) };
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|error| refused(&error))?;
-        let said = Said::default();
-        let made = runtime.block_on(async {
-            let mut last = "it did not answer in time".to_owned();
-            let begun = Instant::now();
-            let trying = async {
-                let mut client = None;
-                loop {
-                    let attempt = async {
-                        if client.is_none() {
-                            client = Some(login(access, said.clone()).await?);
-                        }
-                        let client = client.clone().ok_or_else(|| Attempt::Again(String::new()))?;
-                        make(client, access, streams).await
-                    };
-                    match attempt.await {
-                        Ok(made) => return Ok(made),
-                        Err(Attempt::Failed(error)) => return Err(error),
-                        // Servers that elect a leader may take longer, but a wrong URL should fail soon.
-                        Err(Attempt::Again(why)) if client.is_none() && begun.elapsed() > CONNECTING => {
-                            return Err(OpenError::NoServer { url: url(), why });
-                        }
-                        Err(Attempt::Again(why)) => {
-                            if let Some(why) = forbidden(&said) {
-                                return Err(OpenError::Forbidden { url: url(), why });
-                            }
-                            last = why;
-                        }
-                    }
-                    sleep(Duration::from_millis(100)).await;
-                }
-            };
-            let tried = timeout(patience, trying).await;
-            tried.unwrap_or_else(|_| Err(OpenError::NoServer { url: url(), why: last }))
-        })?;
-        let Made { context, records, blobs } = made;
-        Ok(JetStream::new(runtime, context, access.app.clone(), records, blobs, said))
+    /// Removes an application: its streams, its records and its blobs, and what is left of one whose removal was
+    /// interrupted. Tries for this long.
+    ///
+    /// # Errors
+    ///
+    /// If no server answers, they refuse, or nothing of such an application is there. Some of it may be removed: then
+    /// the same call again removes the rest.
+    pub fn remove(access: &Access, edges: &[String], patience: Duration) -> Result<(), OpenError> {
+        // An answer may be lost, and what was asked for done.
+        let there = Cell::new(false);
+        connected(access, patience, async |client| unmake(client, access, edges, &there).await)?;
+        let none = || OpenError::NoApp { url: access.shown_url(), app: access.app.clone() };
+        there.get().then_some(()).ok_or_else(none)
     }
+
+    fn connect(access: &Access, streams: Option<&Streams>, patience: Duration) -> Result<Self, OpenError> {
+        let (runtime, said, made) = connected(access, patience, async |client| make(client, access, streams).await)?;
+        let Made { context, records, blobs } = made;
+        Ok(JetStream::new(runtime, context, access, records, blobs, said))
+    }
+}
+
+/// Connects, and asks the servers until they have answered, for this long.
+fn connected<T>(
+    access: &Access,
+    patience: Duration,
+    asks: impl AsyncFn(Client) -> Result<T, Attempt>,
+) -> Result<(Runtime, Said, T), OpenError> {
+    let url = || access.shown_url();
+    let refused = |why: &dyn Error| OpenError::Refused { url: url(), why: with_causes(why) };
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|error| refused(&error))?;
+    let said = Said::default();
+    let answer = runtime.block_on(async {
+        let mut last = "it did not answer in time".to_owned();
+        let begun = Instant::now();
+        let trying = async {
+            let mut client = None;
+            loop {
+                let attempt = async {
+                    if client.is_none() {
+                        client = Some(login(access, said.clone()).await?);
+                    }
+                    let client = client.clone().ok_or_else(|| Attempt::Again(String::new()))?;
+                    asks(client).await
+                };
+                match attempt.await {
+                    Ok(answer) => return Ok(answer),
+                    Err(Attempt::Failed(error)) => return Err(error),
+                    // Servers that elect a leader may take longer, but a wrong URL should fail soon.
+                    Err(Attempt::Again(why)) if client.is_none() && begun.elapsed() > CONNECTING => {
+                        return Err(OpenError::NoServer { url: url(), why });
+                    }
+                    Err(Attempt::Again(why)) => {
+                        if let Some(why) = forbidden(&said) {
+                            return Err(OpenError::Forbidden { url: url(), why });
+                        }
+                        last = why;
+                    }
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let tried = timeout(patience, trying).await;
+        tried.unwrap_or_else(|_| Err(OpenError::NoServer { url: url(), why: last }))
+    })?;
+    Ok((runtime, said, answer))
 }
 
 fn unusable(what: String, why: String) -> Attempt {

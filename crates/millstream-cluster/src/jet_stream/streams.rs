@@ -7,6 +7,7 @@ use crate::LogError;
 use async_nats::Client;
 use async_nats::jetstream::stream::{DiscardPolicy, StorageType};
 use async_nats::jetstream::{Context, context, kv, object_store, stream};
+use std::cell::Cell;
 use std::error::Error;
 
 pub(super) struct Made {
@@ -46,30 +47,18 @@ impl JetStream {
         };
         edges.chain(buckets).try_for_each(set)
     }
-
-    /// Removes the application: its streams, its records and its blobs.
-    ///
-    /// # Errors
-    ///
-    /// If the servers refuse, or do not answer; some of it may be removed.
-    pub fn remove(&self, edges: &[String]) -> Result<(), LogError> {
-        let names = edges.iter().map(|edge| stream_name(&self.app, edge));
-        for name in names.chain(buckets(&self.app)) {
-            self.ask(async {
-                match self.context.delete_stream(&name).await {
-                    Ok(_) => Ok(()),
-                    Err(error) if with_causes(&error).contains("stream not found") => Ok(()),
-                    Err(error) => Err(unavailable(&error)),
-                }
-            })?;
-        }
-        Ok(())
-    }
 }
 
 /// The streams of the records and of the snapshots.
 fn buckets(app: &str) -> [String; 2] {
-    [format!("OBJ_{app}-blobs"), format!("KV_{app}-records")]
+    [format!("KV_{app}-records"), format!("OBJ_{app}-blobs")]
+}
+
+/// All streams of an application. The records are made first and removed first: without them, no program takes what is
+/// left of the others for the application.
+fn streams_of(app: &str, edges: &[String]) -> Vec<String> {
+    let [records, blobs] = buckets(app);
+    [records].into_iter().chain(edges.iter().map(|edge| stream_name(app, edge))).chain([blobs]).collect()
 }
 
 /// Whether a stream is not there.
@@ -77,11 +66,64 @@ fn is_absent(error: &dyn Error) -> bool {
     with_causes(error).contains("stream not found")
 }
 
+async fn is_there(context: &Context, name: &str) -> Result<bool, Attempt> {
+    match context.get_stream(name).await {
+        Ok(_) => Ok(true),
+        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) => Err(Attempt::Again(with_causes(&error))),
+    }
+}
+
+fn context_of(client: Client) -> Context {
+    context::ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).build(client)
+}
+
+/// Removes the streams and buckets of an application that are there, and notes whether any was.
+pub(super) async fn unmake(
+    client: Client,
+    access: &Access,
+    edges: &[String],
+    there: &Cell<bool>,
+) -> Result<(), Attempt> {
+    let context = context_of(client);
+    for name in streams_of(&access.app, edges) {
+        if !is_there(&context, &name).await? {
+            continue;
+        }
+        there.set(true);
+        if let Err(error) = context.delete_stream(&name).await
+            && !is_absent(&error)
+        {
+            return Err(Attempt::Again(with_causes(&error)));
+        }
+    }
+    Ok(())
+}
+
+/// Whether streams are left of an application that was being removed.
+async fn is_removed_in_part(context: &Context, app: &str, edges: &[String]) -> Result<bool, Attempt> {
+    let streams = streams_of(app, edges);
+    let [records, others @ ..] = &*streams else { return Ok(false) };
+    if is_there(context, records).await? {
+        return Ok(false);
+    }
+    for name in others {
+        if is_there(context, name).await? {
+            // Another program may have made all of them meanwhile.
+            return Ok(!is_there(context, records).await?);
+        }
+    }
+    Ok(false)
+}
+
 /// The streams and buckets of an application; they are made if they are given.
 pub(super) async fn make(client: Client, access: &Access, streams: Option<&Streams>) -> Result<Made, Attempt> {
     let app = &access.app;
-    let context = context::ContextBuilder::new().timeout(ANSWER).ack_timeout(ANSWER).build(client);
+    let context = context_of(client);
     if let Some(streams) = streams {
+        if is_removed_in_part(&context, app, &streams.edges).await? {
+            return Err(Attempt::Failed(OpenError::InPart { url: access.shown_url(), app: app.clone() }));
+        }
         create(&context, app, streams).await.map_err(|why| match why {
             // One server will never be several.
             why if why.contains("in non-clustered mode") => {
@@ -102,6 +144,11 @@ pub(super) async fn make(client: Client, access: &Access, streams: Option<&Strea
 /// Makes what is not there. What is there may have other numbers. An error says why it has to be tried again.
 async fn create(context: &Context, app: &str, streams: &Streams) -> Result<(), String> {
     let Streams { edges, replicas, capacity } = streams;
+    let (records, blobs) = (format!("{app}-records"), format!("{app}-blobs"));
+    if context.get_key_value(&records).await.is_err_and(|error| is_absent(&error)) {
+        let config = kv::Config { bucket: records, history: 1, num_replicas: *replicas, ..kv::Config::default() };
+        context.create_key_value(config).await.map_err(|error| with_causes(&error))?;
+    }
     for edge in edges {
         let config = stream::Config {
             name: stream_name(app, edge),
@@ -115,11 +162,6 @@ async fn create(context: &Context, app: &str, streams: &Streams) -> Result<(), S
             ..stream::Config::default()
         };
         context.get_or_create_stream(config).await.map_err(|error| with_causes(&error))?;
-    }
-    let (records, blobs) = (format!("{app}-records"), format!("{app}-blobs"));
-    if context.get_key_value(&records).await.is_err_and(|error| is_absent(&error)) {
-        let config = kv::Config { bucket: records, history: 1, num_replicas: *replicas, ..kv::Config::default() };
-        context.create_key_value(config).await.map_err(|error| with_causes(&error))?;
     }
     if context.get_object_store(&blobs).await.is_err_and(|error| is_absent(&error)) {
         let config = object_store::Config { bucket: blobs, num_replicas: *replicas, ..object_store::Config::default() };

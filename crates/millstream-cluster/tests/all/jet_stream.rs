@@ -4,7 +4,8 @@ use crate::schedules::edges;
 use crate::server::Server;
 use crate::sums::{self, RIGHT};
 use millstream_cluster::{
-    Access, Batch, Ingress, JetStream, Log, LogError, MemoryLog, Options, Replica, Step, Streams, cut,
+    Access, App, Batch, Ingress, JetStream, Log, LogError, Login, MemoryLog, OpenError, Options, Replica, Step,
+    Streams, cut,
 };
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
@@ -79,6 +80,36 @@ fn a_server_does_what_a_log_does() {
     opened.put_blob("more", b"states").unwrap();
     assert_eq!(opened.blob("more"), Ok(Some(b"states".to_vec())));
     assert_eq!(opened.last("in"), Ok(5));
+}
+
+#[test]
+fn a_removal_that_is_cut_short_is_finished_later_and_nothing_of_it_lives_again() {
+    let test = "a_removal_that_is_cut_short_is_finished_later_and_nothing_of_it_lives_again";
+    // The one may not remove everything: what it removes is removed in part.
+    let users = "authorization { users: [ { user: \"all\", password: p }, { user: \"some\", password: p, \
+                 permissions: { publish: { deny: [\"$JS.API.STREAM.DELETE.test-out\"] } } } ] }";
+    let Some(server) = Server::configured(test, users) else { return };
+    let patience = Duration::from_secs(30);
+    let access = |user: &str| {
+        let login = Login::Password { user: user.to_owned(), password: "p".to_owned() };
+        Access { url: server.url(), app: "test".to_owned(), login, ..Access::default() }
+    };
+    let streams = Streams { edges: App::edges(), replicas: 1, capacity: 10 };
+    let log = JetStream::create(&access("all"), &streams, patience).unwrap();
+    log.compare_and_set("snapshot.out", 0, b"old").unwrap();
+    log.append_if("out", 0, b"old").unwrap();
+    let cut = JetStream::remove(&access("some"), &App::edges(), patience).unwrap_err();
+    assert!(matches!(cut, OpenError::Forbidden { .. }), "{cut}");
+    let opened = JetStream::open(&access("all"), patience).unwrap_err();
+    assert!(matches!(opened, OpenError::NoApp { .. }), "{opened}");
+    let made = JetStream::create(&access("all"), &streams, patience).unwrap_err();
+    assert!(matches!(made, OpenError::InPart { .. }), "{made}");
+    JetStream::remove(&access("all"), &App::edges(), patience).unwrap();
+    let log = JetStream::create(&access("all"), &streams, patience).unwrap();
+    assert_eq!((log.get("snapshot.out"), log.last("out")), (Ok(None), Ok(0)));
+    JetStream::remove(&access("all"), &App::edges(), patience).unwrap();
+    let removed = JetStream::remove(&access("all"), &App::edges(), patience).unwrap_err();
+    assert!(matches!(removed, OpenError::NoApp { .. }), "{removed}");
 }
 
 #[test]

@@ -101,10 +101,10 @@ fn appended(log: &JetStream, edge: &str, last: u64) -> Result<(), LogError> {
 }
 
 /// What each command does with the log.
-fn acts(user: &str, access: &Access, admin: &JetStream) -> Result<(), Errors> {
+fn acts(user: &str, access: &Access, (of_admin, admin): (&Access, &JetStream)) -> Result<(), Errors> {
     let mut errors = Vec::new();
     if user == "operator" {
-        _ = admin.remove(&App::edges());
+        JetStream::remove(of_admin, &App::edges(), PATIENCE).unwrap();
         let log = opened(JetStream::create(access, &streams(), PATIENCE))?;
         let app = App {
             program: "words".to_owned(),
@@ -126,7 +126,8 @@ fn acts(user: &str, access: &Access, admin: &JetStream) -> Result<(), Errors> {
         _ = admin.append_if(App::OUTPUT, 0, b"end");
         reads(&log, admin, App::INPUT, &mut errors);
         reads(&log, admin, App::OUTPUT, &mut errors);
-        note(|| log.remove(&App::edges()), &mut errors);
+        let removed = JetStream::remove(access, &App::edges(), PATIENCE);
+        errors.extend(removed.err().map(|error| error.to_string()));
         return if errors.is_empty() { Ok(()) } else { Err(errors) };
     }
     let log = opened(JetStream::open(access, PATIENCE))?;
@@ -184,9 +185,10 @@ fn each_permission_is_needed(test: &str, name: &str) {
         return;
     };
     let begun = |case: usize| {
-        let admin = JetStream::create(&access(&server, &format!("admin-{case}")), &streams(), PATIENCE).unwrap();
+        let of_admin = access(&server, &format!("admin-{case}"));
+        let admin = JetStream::create(&of_admin, &streams(), PATIENCE).unwrap();
         App::edges().iter().for_each(|edge| admin.append_if(edge, 0, b"first").unwrap());
-        acts(name, &access(&server, &format!("user-{case}")), &admin)
+        acts(name, &access(&server, &format!("user-{case}")), (&of_admin, &admin))
     };
     let numbered: Vec<_> = cases.iter().map(|(lacks, _)| *lacks).enumerate().collect();
     for together in numbered.chunks(8) {

@@ -1,10 +1,10 @@
 //! `cluster apply`: the plan of an application.
 
-use super::servers::{Servers, log_failed, servers};
+use super::servers::{Servers, answered, log_failed, servers};
 use crate::flags;
 use crate::message::Complaints;
 use crate::outcome::Outcome;
-use millstream_cluster::{App, Applied, ApplyError, Streams};
+use millstream_cluster::{App, ApplyError, Streams};
 use millstream_core::Plan;
 use millstream_core::plan::Stage;
 
@@ -106,11 +106,12 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
     let name = &servers.access.app;
     // Streams that are there keep what they have until all of the plan is known.
     let made = servers.open_if_there(&complaints).and_then(|log| {
-        let there = log.map_or(Ok(None), |log| App::read(&log)).map_err(|error| log_failed(&error, &complaints))?;
+        let there = log.map_or(Ok(None), |log| answered(|| App::read(&log)));
+        let there = there.map_err(|error| log_failed(&error, &complaints))?;
         let app = asked(numbers.app(program, &stages, there.as_ref()), &complaints)?;
         let log = servers.create(&streams(&app), &complaints)?;
         // Another command may have made it meanwhile.
-        let there = App::read(&log).map_err(|error| log_failed(&error, &complaints))?;
+        let there = answered(|| App::read(&log)).map_err(|error| log_failed(&error, &complaints))?;
         let app = asked(numbers.app(program, &stages, there.as_ref()), &complaints)?;
         Ok((log, there, app))
     });
@@ -121,17 +122,21 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
     let differs = there.iter().filter(|_| !force).try_for_each(|there| there.check(program, &app.stages));
     // The streams first, and those of no other pipeline: the plan has only numbers that they have.
     let applied = differs.map_err(ApplyError::from).and_then(|()| {
-        log.resize(&streams(&app))?;
-        if *force { app.replace(&log) } else { app.apply(&log) }
+        answered(|| log.resize(&streams(&app)))?;
+        let apply = || if *force { app.replace(&log) } else { app.apply(&log) };
+        answered(|| match apply() {
+            Err(ApplyError::Log(error)) => Err(error),
+            applied => Ok(applied),
+        })?
     });
     let replicas = app.replicas;
     match applied {
-        Ok(applied) => {
-            let what = match (applied, there) {
-                (Applied::Changed, Some(there)) => format!("changed: {}", changes(&there, &app)),
-                (Applied::Changed, None) => "changed".to_owned(),
-                (Applied::Made, _) => "made".to_owned(),
-                (Applied::Same, _) => "unchanged".to_owned(),
+        Ok(_) => {
+            // A try whose answer was lost may have done it, so that the last one had nothing to do.
+            let what = match there.map(|there| changes(&there, &app)) {
+                None => "made".to_owned(),
+                Some(changes) if changes.is_empty() => "unchanged".to_owned(),
+                Some(changes) => format!("changed: {changes}"),
             };
             complaints.note(&format!("application {name}: {program}, {replicas} replicas: {what}"));
             Outcome::Done

@@ -2,7 +2,7 @@
 
 mod position;
 
-use super::servers::{Servers, log_failed, servers};
+use super::servers::{Servers, answered, log_failed, servers};
 use crate::flags;
 use crate::interrupts::Interrupts;
 use crate::message::Complaints;
@@ -64,7 +64,10 @@ impl Reading<'_> {
         let mut position = self.position()?;
         let mut quiet = Silence::default();
         let until = match self.read.so_far {
-            true => Some(self.log.last(App::OUTPUT).map_err(|error| log_failed(&error, self.complaints))?),
+            true => {
+                let last = answered(|| self.log.last(App::OUTPUT));
+                Some(last.map_err(|error| log_failed(&error, self.complaints))?)
+            }
             false => None,
         };
         let begins = position.as_ref().map_or(self.read.from.unwrap_or(1), Position::next);

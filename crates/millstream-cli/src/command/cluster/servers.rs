@@ -5,9 +5,10 @@ use crate::flags;
 use crate::interrupts::Interrupts;
 use crate::message::{Complaints, cause, quoted};
 use crate::outcome::Outcome;
-use millstream_cluster::{Access, JetStream, LogError, Login, OpenError, Streams, Tls};
+use millstream_cluster::{Access, App, JetStream, LogError, Login, OpenError, Streams, Tls};
 use std::env;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Where a server of this machine listens.
 const HERE: &str = "nats://127.0.0.1:4222";
@@ -16,6 +17,8 @@ const URL: &str = "MILLSTREAM_NATS";
 const PASSWORD: &str = "MILLSTREAM_NATS_PASSWORD";
 /// How long a command tries to get an answer of the servers. An election of the servers takes up to nine seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// The time between two of those tries.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// An application on its servers.
 #[derive(Clone, Debug)]
@@ -85,12 +88,28 @@ impl Servers {
     pub(super) fn create(&self, streams: &Streams, complaints: &Complaints) -> Result<JetStream, Outcome> {
         JetStream::create(&self.access, streams, PATIENCE).map_err(|error| not_open(&error, complaints))
     }
+
+    /// Removes the application, or what is left of it.
+    pub(super) fn remove(&self, complaints: &Complaints) -> Result<(), Outcome> {
+        JetStream::remove(&self.access, &App::edges(), PATIENCE).map_err(|error| not_open(&error, complaints))
+    }
+}
+
+/// Asks until the servers answer, but not for longer than a command tries.
+pub(super) fn answered<T>(ask: impl Fn() -> Result<T, LogError>) -> Result<T, LogError> {
+    let begun = Instant::now();
+    loop {
+        match ask() {
+            Err(LogError::Unavailable(_)) if begun.elapsed() < PATIENCE => sleep(AGAIN),
+            answer => return answer,
+        }
+    }
 }
 
 fn not_open(error: &OpenError, complaints: &Complaints) -> Outcome {
     complaints.complain(&error.to_string());
     match error {
-        OpenError::NoApp { .. } | OpenError::Unusable { .. } => Outcome::WrongUse,
+        OpenError::NoApp { .. } | OpenError::InPart { .. } | OpenError::Unusable { .. } => Outcome::WrongUse,
         _ => Outcome::InputOrOutputFailed,
     }
 }
@@ -99,4 +118,22 @@ fn not_open(error: &OpenError, complaints: &Complaints) -> Outcome {
 pub(super) fn log_failed(error: &LogError, complaints: &Complaints) -> Outcome {
     complaints.complain(&error.to_string());
     Outcome::InputOrOutputFailed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn servers_that_elect_a_leader_are_asked_again() {
+        let asked = Cell::new(0);
+        let electing = || {
+            asked.set(asked.get() + 1);
+            if asked.get() < 3 { Err(LogError::Unavailable("no leader".to_owned())) } else { Ok(asked.get()) }
+        };
+        assert_eq!(answered(electing), Ok(3));
+        let refused = || Err::<(), _>(LogError::Refused(asked.replace(9).to_string()));
+        assert_eq!(answered(refused), Err(LogError::Refused("3".to_owned())));
+    }
 }

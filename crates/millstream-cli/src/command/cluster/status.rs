@@ -1,6 +1,6 @@
 //! `cluster status`: an application's edges and workers.
 
-use super::servers::{Servers, log_failed};
+use super::servers::{Servers, answered, log_failed};
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -70,7 +70,7 @@ impl Status {
             Ok(log) => log,
             Err(outcome) => return outcome,
         };
-        let seen = match seen(&log) {
+        let seen = match answered(|| seen(&log)) {
             Ok(Some(seen)) => seen,
             Ok(None) => {
                 let name = &self.servers.access.app;

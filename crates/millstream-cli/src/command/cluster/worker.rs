@@ -1,7 +1,7 @@
 //! `worker`: takes the place of a replica.
 
 use super::apply::stages;
-use super::servers::{Servers, log_failed, servers};
+use super::servers::{Servers, answered, log_failed, servers};
 use crate::config;
 use crate::flags;
 use crate::interrupts::Interrupts;
@@ -51,7 +51,7 @@ impl Works {
     /// Asks the servers for the application. An error is the outcome after a message.
     pub(super) fn asks(self) -> Result<Knows, Outcome> {
         let log = self.servers.open(&self.complaints)?;
-        match App::read(&log) {
+        match answered(|| App::read(&log)) {
             Ok(Some(app)) => Ok(Knows { works: self, log, app }),
             Ok(None) => {
                 let name = &self.servers.access.app;
