@@ -131,7 +131,9 @@ impl<L: Log> Feeder<L> {
                     doubt = true;
                     self.pause(&FeedWait::Full, waits)?;
                 }
-                Err(refused @ LogError::Refused(_)) => return Err(FeedError::Log(refused)),
+                Err(refused @ (LogError::Refused(_) | LogError::TooLarge { .. })) => {
+                    return Err(FeedError::Log(refused));
+                }
                 Err(error) => {
                     if let LogError::Unavailable(why) = error {
                         doubt = true;

@@ -71,7 +71,7 @@ impl<L: Log> Ingress<L> {
                 Ok(Step::Worked)
             }
             Err(LogError::Full) => Ok(Step::Idle),
-            Err(refused @ LogError::Refused(_)) => Err(refused),
+            Err(refused @ (LogError::Refused(_) | LogError::TooLarge { .. })) => Err(refused),
             Err(LogError::Conflict | LogError::Unavailable(_)) => {
                 self.last = None;
                 Ok(Step::Worked)

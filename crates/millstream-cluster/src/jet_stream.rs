@@ -16,8 +16,8 @@ pub use access::{Access, Login, OpenError, Streams, Tls};
 
 use crate::log::Answered;
 use crate::{Entry, Log, LogError, Record, Sent};
-use answers::Said;
-use answers::{Waiting, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
+use answers::{Said, Waiting, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{Context, kv, object_store};
@@ -193,6 +193,17 @@ impl JetStream {
         format!("{}.{edge}", self.app)
     }
 
+    /// Why an entry of this size did not go to the servers.
+    fn not_sent(&self, edge: &str, last: u64, size: usize, error: &PublishError) -> LogError {
+        match error.kind() {
+            PublishErrorKind::MaxPayloadExceeded => {
+                let most = self.context.client().max_payload();
+                LogError::TooLarge { edge: edge.to_owned(), number: last + 1, size, most }
+            }
+            _ => not_appended(error),
+        }
+    }
+
     /// The stream of an edge, without asking the servers.
     async fn stream(&self, edge: &str) -> Result<Stream<()>, LogError> {
         let name = stream_name(&self.app, edge);
@@ -221,7 +232,7 @@ impl Log for JetStream {
         let message = PublishMessage::build().payload(bytes.to_vec().into()).expected_last_sequence(last);
         self.ask(async {
             let sent = self.context.send_publish(self.subject(edge), message).await;
-            let answer = sent.map_err(|error| not_appended(&error))?.await;
+            let answer = sent.map_err(|error| self.not_sent(edge, last, bytes.len(), &error))?.await;
             let acknowledged = answer.map_err(|error| not_appended(&error))?;
             if acknowledged.sequence == last + 1 {
                 return Ok(());
@@ -233,11 +244,12 @@ impl Log for JetStream {
     fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
         // A process that appends does not read what it has appended.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(edge);
+        let size = bytes.len();
         let message = PublishMessage::build().payload(bytes).expected_last_sequence(last);
         // Several sends keep their order: the connection takes each before this returns.
         let sent = self.ask(async {
             let sent = self.context.send_publish(self.subject(edge), message).await;
-            sent.map_err(|error| not_appended(&error))
+            sent.map_err(|error| self.not_sent(edge, last, size, &error))
         });
         match sent {
             Ok(acknowledged) => Box::new(Waiting::new(acknowledged, last, self.runtime.clone(), self.bell.clone())),

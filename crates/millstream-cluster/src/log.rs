@@ -14,7 +14,8 @@ pub trait Log {
     ///
     /// # Errors
     ///
-    /// [`LogError::Conflict`] if the last entry has another number, [`LogError::Full`] if the edge has no room.
+    /// [`LogError::Conflict`] if the last entry has another number, [`LogError::Full`] if the edge has no room,
+    /// [`LogError::TooLarge`] if the log takes no entry of that size.
     fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError>;
 
     /// Sends an append of the same kind and does not wait for its answer. Several can be under way, one after the
@@ -143,6 +144,21 @@ pub enum LogError {
     /// The call may have been carried out or not. Look again, and try again.
     #[error("the log did not answer: {0}")]
     Unavailable(String),
+    /// The entry is larger than the log takes.
+    #[error(
+        "edge {edge:?}, batch {number}: it has {size} bytes, and the servers take {most} at most: raise `max_payload` \
+         in their configuration; `cluster feed` with a smaller `--batch` makes smaller batches from there on"
+    )]
+    TooLarge {
+        /// The edge.
+        edge: String,
+        /// The number that the entry was to have.
+        number: u64,
+        /// The number of its bytes.
+        size: usize,
+        /// How many bytes of an entry and its headers the log takes.
+        most: usize,
+    },
     /// The call will never succeed as it is.
     #[error("the log refuses: {0}")]
     Refused(String),

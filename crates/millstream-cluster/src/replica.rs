@@ -316,7 +316,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 Err(LogError::Conflict) => {
                     (running.active, running.silent, running.conflict, running.full) = (false, 0, true, None);
                 }
-                Err(refused @ LogError::Refused(_)) => return Err(ReplicaError::Log(refused)),
+                Err(refused @ (LogError::Refused(_) | LogError::TooLarge { .. })) => {
+                    return Err(ReplicaError::Log(refused));
+                }
                 // It does not grow for this reason, and not since its replica is silent.
                 Err(LogError::Full) => {
                     (running.full, running.silent, running.worked) = (Some(Instant::now()), 0, false);

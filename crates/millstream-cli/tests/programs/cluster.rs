@@ -218,6 +218,28 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
+fn a_batch_that_the_servers_do_not_take_stops_a_worker_for_good_and_is_named() {
+    let test = "a_batch_that_the_servers_do_not_take_stops_a_worker_for_good_and_is_named";
+    let Some(cluster) = Cluster::start(test, "max_payload: 65536\n") else { return };
+    cluster.done("cluster apply words --app a", b"");
+    // Each word of two bytes becomes a line of seven.
+    let text = "a ".repeat(1 << 14) + "\n";
+    std::fs::write(cluster.scene.path("four"), text.repeat(4)).unwrap();
+    std::fs::write(cluster.scene.path("one"), text).unwrap();
+    let limit = "and the servers take 65536 at most: raise `max_payload`";
+    let seen = cluster.run("cluster feed --app a --batch 128K four", b"");
+    assert_eq!(seen.code, Some(1), "{}", seen.stderr);
+    assert!(seen.stderr.contains("edge \"in\", batch 1: it has 98") && seen.stderr.contains(limit), "{}", seen.stderr);
+    cluster.done("cluster feed --app a one", b"");
+    let seen = cluster.run("worker --app a", b"");
+    assert_eq!(seen.code, Some(2), "{}", seen.stderr);
+    assert!(seen.stderr.contains("edge \"out\", batch 1: it has ") && seen.stderr.contains(limit), "{}", seen.stderr);
+    let status = cluster.run("cluster status --app a", b"");
+    assert_eq!(status.code, Some(4), "{}", status.stderr);
+    assert!(status.text().contains("alarm: replica 0: edge \"out\", batch 1: "), "{}", status.text());
+}
+
+#[test]
 fn a_full_edge_holds_the_feed_back() {
     let Some(cluster) = Cluster::start("a_full_edge_holds_the_feed_back", "") else { return };
     cluster.done("cluster apply wc --app a --capacity 8", b"");

@@ -68,7 +68,7 @@ pub(super) fn not_published(error: &dyn Error) -> LogError {
 pub(super) fn not_appended(error: &PublishError) -> LogError {
     match error.kind() {
         PublishErrorKind::WrongLastSequence => LogError::Conflict,
-        PublishErrorKind::MaxPayloadExceeded => refused("a batch is larger than the servers' `max_payload`"),
+        PublishErrorKind::MaxPayloadExceeded => refused(format!("a part of a snapshot: {}", with_causes(error))),
         _ => not_published(error),
     }
 }

@@ -4,7 +4,7 @@ use crate::schedules::edges;
 use crate::server::Server;
 use crate::sums::{self, RIGHT};
 use millstream_cluster::{
-    Access, App, Batch, Ingress, JetStream, Log, LogError, Login, MemoryLog, OpenError, Options, Replica, Step,
+    Access, App, Batch, Feeder, Ingress, JetStream, Log, LogError, Login, MemoryLog, OpenError, Options, Replica, Step,
     Streams, cut,
 };
 use std::thread::{sleep, spawn};
@@ -110,6 +110,24 @@ fn a_removal_that_is_cut_short_is_finished_later_and_nothing_of_it_lives_again()
     JetStream::remove(&access("all"), &App::edges(), patience).unwrap();
     let removed = JetStream::remove(&access("all"), &App::edges(), patience).unwrap_err();
     assert!(matches!(removed, OpenError::NoApp { .. }), "{removed}");
+}
+
+#[test]
+fn a_batch_that_the_server_does_not_take_is_named_with_its_size() {
+    let test = "a_batch_that_the_server_does_not_take_is_named_with_its_size";
+    let Some(server) = Server::configured(test, "max_payload: 65536\n") else { return };
+    let log = connect(&server, 10);
+    let large = vec![7; 70_000];
+    let too_large = |edge: &str, number, size| LogError::TooLarge { edge: edge.to_owned(), number, size, most: 65_536 };
+    assert_eq!(log.append_if("out", 0, b"small"), Ok(()));
+    assert_eq!(log.append_if("out", 1, &large), Err(too_large("out", 2, 70_000)));
+    assert_eq!(log.send_if("out", 1, large.clone().into()).answer(), Some(Err(too_large("out", 2, 70_000))));
+    // The header of a batch is part of it.
+    let mut feeder = Feeder::new(log.clone(), false, &mut |_| true).unwrap();
+    let error = feeder.append(large.into(), &mut |_| true).unwrap_err();
+    assert!(error.to_string().starts_with("edge \"in\", batch 1: it has 70"), "{error}");
+    assert!(error.to_string().contains(" bytes, and the servers take 65536 at most: raise `max_payload`"), "{error}");
+    assert_eq!((log.last("in"), log.last("out")), (Ok(0), Ok(1)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::interrupts::Interrupts;
 use crate::message::{Complaints, say_own};
 use crate::outcome::Outcome;
 use crate::panics;
-use millstream_cluster::{App, JetStream, News, ReplicaError, Segment, SegmentError, Worked, work};
+use millstream_cluster::{App, JetStream, LogError, News, ReplicaError, Segment, SegmentError, Worked, work};
 use millstream_core::Plan;
 use millstream_exec::{Rings, RunError};
 
@@ -131,6 +131,8 @@ fn stopped_by(error: &ReplicaError) -> Outcome {
         ReplicaError::Diverged { .. } => Outcome::CheckFailed,
         // Another program has stored the snapshot.
         ReplicaError::Segment(SegmentError::Run(RunError::Snapshot(_))) => Outcome::WrongUse,
+        // The servers, or the size of the input's batches, have to be changed.
+        ReplicaError::Log(LogError::TooLarge { .. }) => Outcome::WrongUse,
         ReplicaError::Segment(_) => Outcome::PipelineFailed,
         _ => Outcome::InputOrOutputFailed,
     }
@@ -139,7 +141,7 @@ fn stopped_by(error: &ReplicaError) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millstream_cluster::{LogError, OnRings, SegmentRun};
+    use millstream_cluster::{OnRings, SegmentRun};
     use millstream_core::{Arrow, pipeline};
 
     /// The error of a pipeline that begins with the snapshot of another one.
@@ -173,6 +175,7 @@ mod tests {
         let cases = [
             (ReplicaError::Diverged { edge: "out".to_owned(), number: 1, ours: 1, theirs: 2 }, 4),
             (ReplicaError::Segment(unfit()), 2),
+            (ReplicaError::Log(LogError::TooLarge { edge: "out".to_owned(), number: 1, size: 9, most: 8 }), 2),
             (ReplicaError::Segment(SegmentError::Run(failed)), 3),
             (ReplicaError::Segment(SegmentError::Unfit("a take".to_owned())), 3),
         ];
