@@ -2,10 +2,23 @@
 
 use crate::{Edges, Log, LogError, Options};
 use serde::{Deserialize, Serialize};
+use std::hash::{BuildHasher, RandomState};
+use std::process;
 use std::time::Duration;
 
 /// The record's key.
 const KEY: &str = "app";
+
+/// The record of an application.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    app: App,
+    /// Drawn when the application is made: by it, a worker knows one that was removed from another one of its name.
+    /// Records of earlier versions have none.
+    #[serde(default)]
+    id: u64,
+}
 
 /// An application: one segment between an ingress edge and an output edge, and how many copies of it run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +84,12 @@ impl App {
     ///
     /// If the log does not answer, or the record is another format's.
     pub fn read<L: Log>(log: &L) -> Result<Option<App>, LogError> {
-        Ok(record(log)?.map(|(app, _)| app))
+        Ok(Self::with_id(log)?.map(|(app, _)| app))
+    }
+
+    /// The application of a log, and its id.
+    pub(crate) fn with_id<L: Log>(log: &L) -> Result<Option<(App, u64)>, LogError> {
+        Ok(record(log)?.map(|(Kept { app, id }, _)| (app, id)))
     }
 
     /// Makes the application, or sets its numbers to these. Its pipeline cannot be changed.
@@ -95,15 +113,16 @@ impl App {
     }
 
     fn put<L: Log>(&self, log: &L, check: impl Fn(&App) -> Result<(), OtherPipeline>) -> Result<Applied, ApplyError> {
-        let (revision, applied) = match record(log)? {
-            None => (0, Applied::Made),
-            Some((app, _)) if app == *self => return Ok(Applied::Same),
-            Some((app, revision)) => {
+        let (id, revision, applied) = match record(log)? {
+            None => (RandomState::new().hash_one(process::id()), 0, Applied::Made),
+            Some((Kept { app, .. }, _)) if app == *self => return Ok(Applied::Same),
+            Some((Kept { app, id }, revision)) => {
                 check(&app)?;
-                (revision, Applied::Changed)
+                (id, revision, Applied::Changed)
             }
         };
-        let value = serde_json::to_vec(self).map_err(|error| LogError::Refused(error.to_string()))?;
+        let kept = Kept { app: self.clone(), id };
+        let value = serde_json::to_vec(&kept).map_err(|error| LogError::Refused(error.to_string()))?;
         log.compare_and_set(KEY, revision, &value)?;
         Ok(applied)
     }
@@ -139,9 +158,10 @@ impl App {
     }
 }
 
-fn record<L: Log>(log: &L) -> Result<Option<(App, u64)>, LogError> {
+/// The record, and its revision.
+fn record<L: Log>(log: &L) -> Result<Option<(Kept, u64)>, LogError> {
     let Some(record) = log.get(KEY)? else { return Ok(None) };
-    let app = serde_json::from_slice(&record.value);
-    let app = app.map_err(|error| LogError::Refused(format!("the record {KEY:?} has another format: {error}")))?;
-    Ok(Some((app, record.revision)))
+    let kept = serde_json::from_slice(&record.value);
+    let kept = kept.map_err(|error| LogError::Refused(format!("the record {KEY:?} has another format: {error}")))?;
+    Ok(Some((kept, record.revision)))
 }

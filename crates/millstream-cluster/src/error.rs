@@ -1,6 +1,6 @@
 //! Why a replica stops.
 
-use crate::{BatchError, LogError, SegmentError};
+use crate::{BatchError, LogError, OtherPipeline, SegmentError};
 
 /// Why a [`Replica`](crate::Replica) stops. It appends nothing any more.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +61,12 @@ pub enum ReplicaError {
         /// What is wrong with it.
         why: String,
     },
+    /// The application was removed since the worker began; another one may have its name now.
+    #[error("the application was removed while this worker ran for it: one that has its name now is another one")]
+    Removed,
+    /// The application runs a different pipeline than the worker.
+    #[error(transparent)]
+    Other(#[from] OtherPipeline),
     /// The segment failed.
     #[error(transparent)]
     Segment(#[from] SegmentError),

@@ -301,8 +301,12 @@ impl Log for JetStream {
 
     fn get(&self, key: &str) -> Result<Option<Record>, LogError> {
         self.ask(async {
-            let entry = self.records.entry(key).await.map_err(|error| unavailable(&error))?;
-            Ok(entry.map(|entry| Record { revision: entry.revision, value: entry.value.to_vec() }))
+            match self.records.entry(key).await {
+                Ok(entry) => Ok(entry.map(|entry| Record { revision: entry.revision, value: entry.value.to_vec() })),
+                // Without an application there are no records.
+                Err(_) if self.is_removed().await => Ok(None),
+                Err(error) => Err(unavailable(&error)),
+            }
         })
     }
 

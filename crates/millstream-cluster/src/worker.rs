@@ -11,6 +11,9 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long a worker without a place waits before it looks again.
 const LOOKS_AGAIN: Duration = Duration::from_millis(200);
+/// An application is removed if this many looks in a row have not found it, in five seconds at most: a server that lags
+/// behind may not have it.
+const REMOVED: u32 = 10;
 
 /// The events that a worker reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +47,8 @@ pub enum Worked {
 ///
 /// # Errors
 ///
-/// As [`Replica::step`]. The place's record says why.
+/// As [`Replica::step`]; the place's record says why. [`ReplicaError::Removed`] if the log's plan is gone or that of
+/// another application; [`ReplicaError::Other`] if it is of another pipeline than `app` before the worker has a place.
 pub fn work<S, L>(
     segment: &S,
     log: &L,
@@ -56,29 +60,44 @@ where
     S: Segment + Clone,
     L: Log + Clone + Send + 'static,
 {
+    let mut known = Known::default();
     loop {
         let place = Place::of_this_process();
-        let Some(claim) = waits_for_place(log, app, &place, &stops, &mut tell)? else { return Ok(Worked::Stopped) };
+        let Some((claim, plan)) = waits_for_place(log, app, &mut known, &place, &stops, &mut tell)? else {
+            return Ok(Worked::Stopped);
+        };
         let rank = claim.rank;
         if claim.silent {
             tell(News::Silent(rank));
         }
         tell(News::Took(rank));
-        let holds = Holds::start(log.clone(), rank, place);
-        let mut replica = Replica::new(segment.clone(), log.clone(), App::between(), app.options(rank));
+        let holds = Holds::start(log.clone(), rank, place, known);
+        let mut replica = Replica::new(segment.clone(), log.clone(), App::between(), plan.options(rank));
+        let mut first = true;
         let ended = loop {
             if stops() {
                 holds.leave(PlaceState::Left);
                 return Ok(Worked::Stopped);
             }
-            if let Some(news) = holds.ended(rank) {
-                break Err(Ended::Place(news));
+            if let Some(ended) = holds.ended(rank) {
+                break Err(ended);
+            }
+            if first && replica.position() > 0 {
+                // Nothing is appended yet, and the first batch may be that of another application.
+                match known.look(log) {
+                    Ok(_) => first = false,
+                    Err(ReplicaError::Log(LogError::Unavailable(_))) => {
+                        thread::sleep(PAUSE);
+                        continue;
+                    }
+                    Err(error) => break Err(Ended::Replica(error)),
+                }
             }
             match replica.step() {
                 Ok(Step::Worked) => {}
                 Ok(Step::Idle) => replica.wait(PAUSE),
                 Ok(Step::Ended) => break Ok(Worked::Ended),
-                Err(error) => break Err(Ended::Replica(error)),
+                Err(error) => break Err(Ended::Replica(known.cause(log, error))),
             }
             holds.reports(&replica);
         };
@@ -92,6 +111,8 @@ where
             Err(Ended::Replica(error)) => {
                 holds.leave(match &error {
                     ReplicaError::Diverged { .. } => PlaceState::Diverged(error.to_string()),
+                    // The place, if there is one, is that of another application.
+                    ReplicaError::Removed => PlaceState::Left,
                     _ => PlaceState::Failed(error.to_string()),
                 });
                 return Err(error);
@@ -107,28 +128,67 @@ enum Ended {
     Replica(ReplicaError),
 }
 
-/// The number of replicas, which may change.
-fn replicas<L: Log>(log: &L, app: &App) -> Result<u32, LogError> {
-    Ok(App::read(log)?.map_or(app.replicas, |now| now.replicas))
+/// The application as its worker knows it.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Its id, once its plan was found.
+    id: Option<u64>,
+    /// How many looks since then have not found a plan.
+    missed: u32,
 }
 
+impl Known {
+    /// The plan now; `None` if there is none, or none yet where the log looked.
+    fn look<L: Log>(&mut self, log: &L) -> Result<Option<App>, ReplicaError> {
+        let Some((app, id)) = App::with_id(log).map_err(ReplicaError::Log)? else {
+            self.missed += u32::from(self.id.is_some());
+            return if self.missed < REMOVED { Ok(None) } else { Err(ReplicaError::Removed) };
+        };
+        self.missed = 0;
+        if *self.id.get_or_insert(id) != id {
+            return Err(ReplicaError::Removed);
+        }
+        Ok(Some(app))
+    }
+
+    /// Why the replica failed: its edges may be those of another application.
+    fn cause<L: Log>(&mut self, log: &L, error: ReplicaError) -> ReplicaError {
+        match self.look(log) {
+            Err(removed @ ReplicaError::Removed) => removed,
+            _ => error,
+        }
+    }
+}
+
+/// Takes a place, and returns it with the plan; `None` if it is asked to stop.
 fn waits_for_place<L: Log>(
     log: &L,
     app: &App,
+    known: &mut Known,
     place: &Place,
     stops: &impl Fn() -> bool,
     tell: &mut impl FnMut(News),
-) -> Result<Option<Claim>, ReplicaError> {
+) -> Result<Option<(Claim, App)>, ReplicaError> {
     let (mut claims, mut told) = (Claims::default(), false);
     while !stops() {
-        match replicas(log, app).and_then(|replicas| claims.claim(log, replicas, place)) {
-            Ok(Some(claim)) => return Ok(Some(claim)),
+        let claimed = known.look(log).and_then(|plan| {
+            let plan = match plan {
+                Some(plan) => plan,
+                None if known.id.is_none() => app.clone(),
+                None => return Ok(None),
+            };
+            plan.check(&app.program, &app.stages)?;
+            let claim = claims.claim(log, plan.replicas, place).map_err(ReplicaError::Log)?;
+            Ok(claim.map(|claim| (claim, plan)))
+        });
+        match claimed {
+            Ok(Some(claimed)) => return Ok(Some(claimed)),
             Ok(None) if !told => {
                 told = true;
                 tell(News::Waits);
             }
-            Err(refused @ LogError::Refused(_)) => return Err(ReplicaError::Log(refused)),
-            Ok(None) | Err(_) => {}
+            Ok(None) | Err(ReplicaError::Log(LogError::Unavailable(_) | LogError::Conflict | LogError::Full)) => {}
+            Err(error) => return Err(error),
         }
         thread::sleep(LOOKS_AGAIN);
     }
@@ -146,6 +206,7 @@ struct Shared {
     leaves: Condvar,
     lost: AtomicBool,
     spare: AtomicBool,
+    removed: AtomicBool,
 }
 
 impl Shared {
@@ -153,8 +214,8 @@ impl Shared {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives signs of life until the worker leaves.
-    fn beats<L: Log>(&self, log: &L, rank: u32) {
+    /// Gives signs of life, and looks at the plan, until the worker leaves.
+    fn beats<L: Log>(&self, log: &L, rank: u32, mut known: Known) {
         // A read may be older than the claim.
         let mut taken = 0;
         loop {
@@ -163,17 +224,21 @@ impl Shared {
             place.beat += 1;
             let now = place.clone();
             drop(place);
+            match known.look(log) {
+                Ok(Some(plan)) => self.spare.store(rank >= plan.replicas, Ordering::Relaxed),
+                Err(ReplicaError::Removed) => {
+                    self.removed.store(true, Ordering::Relaxed);
+                    return;
+                }
+                Ok(None) | Err(_) => {}
+            }
             match beat(log, rank, &now) {
                 Ok(false) if taken > 0 => {
                     self.lost.store(true, Ordering::Relaxed);
                     return;
                 }
                 Ok(false) => taken += 1,
-                Ok(true) => {
-                    taken = 0;
-                    let spare = App::read(log).is_ok_and(|app| app.is_some_and(|app| rank >= app.replicas));
-                    self.spare.store(spare, Ordering::Relaxed);
-                }
+                Ok(true) => taken = 0,
                 // If no answer comes, the place may be lost later.
                 Err(_) => {}
             }
@@ -185,22 +250,30 @@ impl Shared {
 }
 
 impl Holds {
-    fn start<L: Log + Send + 'static>(log: L, rank: u32, place: Place) -> Self {
-        let (lost, spare) = (AtomicBool::new(false), AtomicBool::new(false));
-        let shared = Arc::new(Shared { place: Mutex::new(place), leaves: Condvar::new(), lost, spare });
+    fn start<L: Log + Send + 'static>(log: L, rank: u32, place: Place, known: Known) -> Self {
+        let shared = Arc::new(Shared {
+            place: Mutex::new(place),
+            leaves: Condvar::new(),
+            lost: AtomicBool::new(false),
+            spare: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
+        });
         let beats = {
             let shared = shared.clone();
-            thread::Builder::new().name("place".to_owned()).spawn(move || shared.beats(&log, rank))
+            thread::Builder::new().name("place".to_owned()).spawn(move || shared.beats(&log, rank, known))
         };
         // Without this thread another worker takes the place after a while, which does no harm.
         Holds { shared, beats: beats.ok() }
     }
 
     /// Why the place is not the worker's own any more, if it is not.
-    fn ended(&self, rank: u32) -> Option<News> {
+    fn ended(&self, rank: u32) -> Option<Ended> {
         let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        if is(&self.shared.removed) {
+            return Some(Ended::Replica(ReplicaError::Removed));
+        }
         let lost = is(&self.shared.lost).then_some(News::Lost(rank));
-        lost.or_else(|| is(&self.shared.spare).then_some(News::Spare(rank)))
+        lost.or_else(|| is(&self.shared.spare).then_some(News::Spare(rank))).map(Ended::Place)
     }
 
     fn reports<S: Segment, L: Log>(&self, replica: &Replica<S, L>) {

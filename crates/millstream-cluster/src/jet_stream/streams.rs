@@ -47,6 +47,12 @@ impl JetStream {
         };
         edges.chain(buckets).try_for_each(set)
     }
+
+    /// Whether the servers have no records of the application, since it was removed.
+    pub(super) async fn is_removed(&self) -> bool {
+        let [records, _] = buckets(&self.app);
+        self.context.get_stream(records).await.is_err_and(|error| is_absent(&error))
+    }
 }
 
 /// The streams of the records and of the snapshots.

@@ -13,11 +13,13 @@ mod encrypted;
 mod feeders;
 #[cfg(feature = "nats")]
 mod jet_stream;
+mod line;
 mod membership;
 #[cfg(feature = "nats")]
 mod partition;
 #[cfg(feature = "nats")]
 mod permissions;
+mod removed;
 mod replicas;
 mod rings;
 mod schedules;

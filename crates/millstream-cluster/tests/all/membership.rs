@@ -1,70 +1,14 @@
 //! Workers that come, go and are lost, as the log has it, while the states of keys stay whole.
 
+use crate::line::Line;
 use crate::until::until;
 use crate::words::{words, words_in};
 use millstream::prelude::*;
 use millstream_cluster::{
-    App, Applied, Batch, Entry, Log, LogError, MemoryLog, News, OnRings, Place, PlaceState, Record, Worked, cut,
-    newest_snapshot, work,
+    App, Applied, Batch, Log, MemoryLog, News, OnRings, Place, PlaceState, Worked, cut, newest_snapshot, work,
 };
-use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-
-/// A log behind a line that can be cut: then no call gets an answer.
-#[derive(Clone, Default)]
-struct Line {
-    log: MemoryLog,
-    cut: Arc<AtomicBool>,
-}
-
-impl Line {
-    fn ask<T>(&self, asked: impl FnOnce(&MemoryLog) -> Result<T, LogError>) -> Result<T, LogError> {
-        if self.cut.load(Ordering::Relaxed) {
-            return Err(LogError::Unavailable("the line is cut".to_owned()));
-        }
-        asked(&self.log)
-    }
-}
-
-impl Log for Line {
-    fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError> {
-        self.ask(|log| log.append_if(edge, last, bytes))
-    }
-
-    fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
-        self.ask(|log| log.read_from(edge, first, most))
-    }
-
-    fn last(&self, edge: &str) -> Result<u64, LogError> {
-        self.ask(|log| log.last(edge))
-    }
-
-    fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {
-        self.ask(|log| log.trim(edge, below))
-    }
-
-    fn get(&self, key: &str) -> Result<Option<Record>, LogError> {
-        self.ask(|log| log.get(key))
-    }
-
-    fn compare_and_set(&self, key: &str, revision: u64, value: &[u8]) -> Result<(), LogError> {
-        self.ask(|log| log.compare_and_set(key, revision, value))
-    }
-
-    fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-        self.ask(|log| log.put_blob(name, bytes))
-    }
-
-    fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
-        self.ask(|log| log.blob(name))
-    }
-
-    fn remove_blob(&self, name: &str) -> Result<(), LogError> {
-        self.ask(|log| log.remove_blob(name))
-    }
-}
 
 /// A worker, the number of its threads, and what it has told.
 struct Worker {
@@ -75,7 +19,7 @@ struct Worker {
 
 impl Worker {
     fn new(log: &MemoryLog, threads: usize) -> Self {
-        Worker { line: Line { log: log.clone(), ..Line::default() }, threads, told: Mutex::default() }
+        Worker { line: Line::to(log), threads, told: Mutex::default() }
     }
 
     /// Works until the end, by a plan that may be old. There are more parts of the keys than workers or threads.
@@ -122,14 +66,14 @@ fn workers_come_and_go_and_are_lost_and_every_key_has_its_count() {
         // The first is lost: it says nothing, and a spare worker notices that, and says so.
         works.push(started(&third_one));
         until("it waits", || third_one.told() == [News::Waits]);
-        first.line.cut.store(true, Ordering::Relaxed);
+        first.line.cut(true);
         until("it has a place", || third_one.told() == [News::Waits, News::Silent(0), News::Took(0)]);
         // Fewer again: one of them leaves its place, and a report.
         assert_eq!(app(1).apply(&log), Ok(Applied::Changed));
         until("it is spare", || second.told()[2..] == [News::Spare(1), News::Waits]);
         assert_eq!(Place::all(&log, 2).unwrap()[&1].0.state, PlaceState::Left);
         // The lost one comes back, and learns that it has lost its place.
-        first.line.cut.store(false, Ordering::Relaxed);
+        first.line.cut(false);
         until("it knows", || first.told() == [News::Took(0), News::Lost(0), News::Waits]);
         feed(2 * third..batches.len());
         assert!(works.into_iter().all(|works| works.join().unwrap() == Worked::Ended));
