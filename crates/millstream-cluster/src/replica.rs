@@ -206,6 +206,19 @@ impl<S: Segment, L: Log> Replica<S, L> {
         self.options.rank = rank;
     }
 
+    /// Changes the number of batches between two snapshots. If the input edge is full by then, a snapshot is taken as
+    /// soon as that many batches are behind the last one.
+    pub fn set_snapshot_every(&mut self, batches: u64) {
+        if self.options.snapshot_every == batches {
+            return;
+        }
+        self.options.snapshot_every = batches;
+        if let Phase::Runs(running) = &mut self.phase {
+            // An edge that is full brings no batch: it was quiet in vain with the number before.
+            running.quiet = 0;
+        }
+    }
+
     /// Waits until there may be something new for it, after a step that was [idle](Step::Idle), and no longer than
     /// this. A clone of its log does not know what this replica reads and has sent.
     pub fn wait(&self, most: Duration) {

@@ -2,7 +2,7 @@
 
 use crate::place::{BEAT, Claim, Claims, beat};
 use crate::{App, Log, LogError, Place, PlaceState, Replica, ReplicaError, Segment, Step};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -42,8 +42,8 @@ pub enum Worked {
 
 /// Takes a replica's place as soon as one is free, and works there until the output is complete or `stops` returns
 /// true. If a worker dies, another one goes on: from the newest snapshot, which any worker can go on with, however many
-/// there are. The number of replicas may change meanwhile; it is looked up in the log, and is that of `app` only if the
-/// log has no plan.
+/// there are. The numbers of the plan may change meanwhile; they are looked up in the log twice a second, and are those
+/// of `app` only if the log has no plan.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ where
             tell(News::Silent(rank));
         }
         tell(News::Took(rank));
-        let holds = Holds::start(log.clone(), rank, place, known);
+        let holds = Holds::start(log.clone(), rank, place, known, plan.snapshot_every);
         let mut replica = Replica::new(segment.clone(), log.clone(), App::between(), plan.options(rank));
         let mut first = true;
         let ended = loop {
@@ -93,6 +93,7 @@ where
                     Err(error) => break Err(Ended::Replica(error)),
                 }
             }
+            replica.set_snapshot_every(holds.snapshot_every());
             match replica.step() {
                 Ok(Step::Worked) => {}
                 Ok(Step::Idle) => replica.wait(PAUSE),
@@ -207,6 +208,8 @@ struct Shared {
     lost: AtomicBool,
     spare: AtomicBool,
     removed: AtomicBool,
+    /// The number of batches between two snapshots in the plan.
+    snapshot_every: AtomicU64,
 }
 
 impl Shared {
@@ -225,7 +228,10 @@ impl Shared {
             let now = place.clone();
             drop(place);
             match known.look(log) {
-                Ok(Some(plan)) => self.spare.store(rank >= plan.replicas, Ordering::Relaxed),
+                Ok(Some(plan)) => {
+                    self.spare.store(rank >= plan.replicas, Ordering::Relaxed);
+                    self.snapshot_every.store(plan.snapshot_every, Ordering::Relaxed);
+                }
                 Err(ReplicaError::Removed) => {
                     self.removed.store(true, Ordering::Relaxed);
                     return;
@@ -250,13 +256,14 @@ impl Shared {
 }
 
 impl Holds {
-    fn start<L: Log + Send + 'static>(log: L, rank: u32, place: Place, known: Known) -> Self {
+    fn start<L: Log + Send + 'static>(log: L, rank: u32, place: Place, known: Known, snapshot_every: u64) -> Self {
         let shared = Arc::new(Shared {
             place: Mutex::new(place),
             leaves: Condvar::new(),
             lost: AtomicBool::new(false),
             spare: AtomicBool::new(false),
             removed: AtomicBool::new(false),
+            snapshot_every: AtomicU64::new(snapshot_every),
         });
         let beats = {
             let shared = shared.clone();
@@ -274,6 +281,10 @@ impl Holds {
         }
         let lost = is(&self.shared.lost).then_some(News::Lost(rank));
         lost.or_else(|| is(&self.shared.spare).then_some(News::Spare(rank))).map(Ended::Place)
+    }
+
+    fn snapshot_every(&self) -> u64 {
+        self.shared.snapshot_every.load(Ordering::Relaxed)
     }
 
     fn reports<S: Segment, L: Log>(&self, replica: &Replica<S, L>) {

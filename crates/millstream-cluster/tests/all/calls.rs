@@ -163,3 +163,17 @@ fn what_dead_replicas_have_left_of_snapshots_is_dropped() {
     assert!(others.iter().chain([&to_come]).all(|kept| names.iter().any(|name| name == kept)), "{names:?}");
     assert_eq!(names.len(), others.len() + 1 + 2, "{names:?}");
 }
+
+#[test]
+fn a_full_input_edge_is_trimmed_once_snapshots_are_due_more_often() {
+    let log = MemoryLog::with_capacity(16);
+    let batches = cut(0..80_u64, 2).unwrap();
+    (0..16).for_each(|last| log.append_if("in", last, &batches[last as usize]).unwrap());
+    let log = Counted::new(&log, u64::MAX);
+    let mut replica = replica(&log, Options { snapshot_every: 256, ..Options::default() });
+    steps(&mut replica, 1000);
+    assert_eq!(log.append_if("in", 16, &batches[16]), Err(LogError::Full));
+    replica.set_snapshot_every(4);
+    steps(&mut replica, 1000);
+    assert_eq!(log.append_if("in", 16, &batches[16]), Ok(()));
+}

@@ -8,6 +8,7 @@ use millstream_cluster::{
     App, Applied, Batch, Log, MemoryLog, News, OnRings, Place, PlaceState, Worked, cut, newest_snapshot, work,
 };
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// A worker, the number of its threads, and what it has told.
@@ -82,4 +83,45 @@ fn workers_come_and_go_and_are_lost_and_every_key_has_its_count() {
     assert!(entries.iter().map(|entry| entry.number).eq(1..=batches.len() as u64));
     let values = entries.iter().flat_map(|entry| Batch::<(String, u64)>::from_bytes(&entry.bytes).unwrap().values);
     assert_eq!(values.map(|(_, value)| value).collect::<Vec<_>>(), words().model(lines));
+}
+
+#[test]
+fn a_worker_at_work_takes_the_numbers_of_a_plan_that_changes() {
+    let log = MemoryLog::with_capacity(16);
+    let plan = |snapshot_every| App { snapshot_every, ..app(1) };
+    assert_eq!(plan(256).apply(&log), Ok(Applied::Made));
+    let batches = cut((0..80_u64).map(|n| format!("w{}", n % 7)), 2).unwrap();
+    let appended = |last: usize| log.append_if(App::INPUT, last as u64, &batches[last]) == Ok(());
+    let stops = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let ends = Ends(&stops);
+        let segment = OnRings::new(words(), Rings::new().workers(1));
+        let works = scope.spawn({
+            let (log, stops) = (&log, &stops);
+            move || work(&segment, log, &plan(256), || stops.load(Ordering::Relaxed), |_| ()).unwrap()
+        });
+        assert!((0..16).all(appended));
+        until("the output", || log.last(App::OUTPUT) == Ok(16));
+        // The input edge is full, and a snapshot is not due for long.
+        assert!(!appended(16));
+        assert_eq!(plan(4).apply(&log), Ok(Applied::Changed));
+        for last in 16..batches.len() {
+            until("room", || {
+                let read = log.last(App::OUTPUT).unwrap();
+                log.trim(App::OUTPUT, read).unwrap();
+                appended(last)
+            });
+        }
+        std::mem::forget(ends);
+        assert_eq!(works.join().unwrap(), Worked::Ended);
+    });
+}
+
+/// Ends the worker of a test that fails, which would wait for ever.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
