@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::mem;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,8 +26,9 @@ use std::time::Duration;
 /// process followed it, the one of that inode in the same directory is read to its end first, and then the one that has
 /// the name. Files that had the name in between are read before that, if their names are this one with a number or a
 /// date (`log.1`, `log-20261128`, for `a.log` also `a-20261128.log`); under other names, or compressed, they are not
-/// read. A file that is gone, was emptied or has other bytes before the position is an error: its unread bytes are
-/// lost, and only a person can accept that.
+/// read. What is written to the last of them until another file has the name is read as well. A file that is gone, was
+/// emptied or has other bytes before the position is an error: its unread bytes are lost, and only a person can accept
+/// that.
 ///
 /// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so the
 /// numbers before a stage that splits blocks into lines can differ. A sink that [skips](crate::ClaimingSink::skips)
@@ -88,7 +90,8 @@ impl FollowedFileStopper {
 #[derive(Clone, Debug)]
 struct Begun {
     places: FollowPlaces,
-    /// The files that were rotated away: where the reading of each began, and how many bytes of it are read first.
+    /// The files that are read before those of the places: where the reading of each began, and how many bytes of it
+    /// are read.
     rest: Vec<(FollowPlace, u64)>,
     /// The position where it began: it is still there while no file was opened.
     from: Value,
@@ -98,9 +101,8 @@ impl Begun {
     /// The place of the byte after the first `read` ones, if a file was opened.
     fn place(&self, read: u64) -> Option<FollowPlace> {
         let mut left = read;
-        for (number, (place, bytes)) in self.rest.iter().enumerate() {
-            let is_last = number + 1 == self.rest.len();
-            if left < *bytes || is_last && self.places.of(0).is_none() {
+        for (place, bytes) in &self.rest {
+            if left < *bytes {
                 return Some(FollowPlace { offset: place.offset + left, ..*place });
             }
             left -= bytes;
@@ -145,7 +147,7 @@ struct Stored {
     before: String,
 }
 
-/// The rest of files that were rotated away, and then the one that has the name.
+/// The rest of files that were rotated away, and then the last one of them and the one that has the name.
 type Rest = Chain<RotatedBytes, Follow>;
 
 /// The blocks of a [`FollowedFile`].
@@ -319,16 +321,18 @@ impl FollowedFile {
         FollowedLines { blocks, read: 0 }
     }
 
-    /// A reader from this place on: of the file that has the name, with the rotated files that must be read before it.
-    /// What was checked is read, whatever name it gets until then.
+    /// A reader from this place on: of the last file that is there and the ones that get the name, with the rotated
+    /// files that must be read before it. What was checked is read, whatever name it gets until then.
     fn found(&self, follow: Follow, stored: &Stored) -> io::Result<(Follow, Vec<Rotated>)> {
         let (there, file) = self.checked(stored)?;
-        if there == self.path {
-            return Ok((follow.from_file(file, stored.offset)?, Vec::new()));
+        let (mut rest, mut last) = (Vec::new(), Rotated::of(file, stored.offset)?);
+        if there != self.path {
+            for later in rotated_after(&self.path, &there)? {
+                rest.push(mem::replace(&mut last, later));
+            }
         }
-        let mut rest = vec![Rotated::of(file, stored.offset)?];
-        rest.extend(rotated_after(&self.path, &there)?);
-        Ok((follow, rest))
+        // A program may still write to it, until another file has the name.
+        Ok((last.before(follow)?, rest))
     }
 
     /// A reader for a first start, and its position: the beginning of the file that has the name, if one does.

@@ -7,6 +7,7 @@ use millstream_io::FileSink;
 use millstream_state::{Cadence, FollowedFile, Persistent, Places, Resumable, StateDir};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -112,4 +113,62 @@ fn a_file_that_is_renamed_after_its_position_was_found_is_still_read_from_there(
     assert_eq!(String::from_utf8(read).unwrap(), "b\nc\nd\ne\n");
     let end = source.position(&blocks.place()).unwrap();
     assert_eq!(end["offset"], 6);
+}
+
+#[test]
+fn the_position_is_known_after_every_rotation_of_a_run_that_began_in_a_rotated_file() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    fs::write(&log, "a\n").unwrap();
+    let position = lines_after(&log, None, 1)[0].1.clone();
+    let rotate = |to: &str, next: &str| {
+        fs::rename(&log, home.path().join(to)).unwrap();
+        fs::write(&log, next).unwrap();
+    };
+    rotate("log.1", "b\n");
+    let source = FollowedFile::new(&log).interval(Duration::from_millis(1));
+    let mut blocks = source.begin(Some(&position)).unwrap();
+    let mut read = |expected: &str, offset: u64| {
+        assert_eq!(blocks.next().as_deref(), Some(expected.as_bytes()));
+        assert_eq!(source.position(&blocks.place()).unwrap()["offset"], offset, "after {expected}");
+    };
+    read("b\n", 2);
+    rotate("log.2", "c\n");
+    read("c\n", 2);
+    append(&log, "d\n");
+    read("d\n", 4);
+    rotate("log.3", "e\nf\n");
+    read("e\nf\n", 4);
+    append(&log, "g\n");
+    read("g\n", 6);
+}
+
+fn append(file: &Path, text: &str) {
+    fs::OpenOptions::new().append(true).open(file).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn what_is_written_to_a_renamed_file_while_no_other_has_the_name_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let (log, renamed) = (home.path().join("log"), home.path().join("log.2"));
+    fs::write(&log, "a\n").unwrap();
+    let position = lines_after(&log, None, 1)[0].1.clone();
+    append(&log, "b\n");
+    fs::rename(&log, home.path().join("log.1")).unwrap();
+    wait_for_another_time(home.path());
+    fs::write(&log, "c\n").unwrap();
+    fs::rename(&log, &renamed).unwrap();
+    let source = FollowedFile::new(&log).interval(Duration::from_millis(1));
+    let mut blocks = source.begin(Some(&position)).unwrap();
+    // The program that writes still has it open, and writes half a line first.
+    append(&renamed, "d\ne");
+    append(&renamed, "f\n");
+    fs::write(&log, "g\n").unwrap();
+    source.stopper().stop();
+    let read: Vec<u8> = blocks.by_ref().flat_map(|block| block.to_vec()).collect();
+    assert_eq!(String::from_utf8(read).unwrap(), "b\nc\nd\nef\ng\n");
+    // Each place after the rotated files is one of the renamed file, and then one of the new one.
+    for (read, offset) in [(2, 0), (4, 2), (8, 6), (11, 2)] {
+        assert_eq!(source.position(&read).unwrap()["offset"], offset, "after {read} bytes");
+    }
 }

@@ -1,6 +1,6 @@
 //! Files that were rotated away while no process followed them.
 
-use millstream_io::FollowPlace;
+use millstream_io::{Follow, FollowPlace};
 use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Take};
@@ -11,7 +11,8 @@ use std::time::SystemTime;
 /// How much of two files is compared to see that one is a copy of the other.
 const COMPARED: u64 = 4096;
 
-/// A file that was rotated away, at the place from which it is read, and the number of bytes after that place.
+/// A file that was rotated away, or is the last one, at the place from which it is read, and the number of bytes after
+/// that place.
 pub(super) struct Rotated {
     file: File,
     place: FollowPlace,
@@ -30,6 +31,11 @@ impl Rotated {
     /// Where its reading begins, and how many bytes are read.
     pub(super) fn part(&self) -> (FollowPlace, u64) {
         (self.place, self.bytes)
+    }
+
+    /// A reader of all that is written to this file until another one has the name, and then of that one.
+    pub(super) fn before(self, follow: Follow) -> io::Result<Follow> {
+        follow.from_file(self.file, self.place.offset)
     }
 }
 
