@@ -202,7 +202,8 @@ impl KeptLetters {
 
     /// A function that keeps the failures of a stage: for
     /// [`try_map_or_dead_letter`](millstream_core::TryMapExt::try_map_or_dead_letter) and its variants. It returns once
-    /// the letter is durable, so no snapshot passes the letter before. If the letter cannot be kept, the run fails.
+    /// the letter is durable, as far as [`Fsync`](crate::journal::Fsync) says; a snapshot that passes the letter is
+    /// stored only when it is. If the letter cannot be kept, the run fails.
     pub fn taking<I: Serialize, E: Display>(
         &self,
     ) -> impl for<'a> Fn(DeadLetter<'a, I, E>) + Clone + Send + Sync + 'static + use<I, E> {
@@ -239,6 +240,14 @@ impl KeptLetters {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept().letters.is_empty()
+    }
+
+    /// Makes all of them durable, and says so in the journal, for processes that only read.
+    pub(crate) fn sync(&self) -> Result<(), JournalError> {
+        let mut kept = self.kept();
+        let Some(journal) = &mut kept.journal else { return Ok(()) };
+        journal.sync()?;
+        journal.mark()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

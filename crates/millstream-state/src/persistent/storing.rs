@@ -252,6 +252,7 @@ impl Store {
         let source = (self.position)(at).map_err(|error| format!("the source: {error}"))?;
         let source = source.ok_or("the source no longer knows its position at that number")?;
         self.effects.iter().try_for_each(Effects::mark).map_err(|error| format!("effects: {error}"))?;
+        self.letters.iter().try_for_each(KeptLetters::sync).map_err(|error| format!("dead letters: {error}"))?;
         // An incremental one keeps those before it.
         let whole = self.stored.is_multiple_of(WHOLE) || self.room.is_wanted();
         let last = self.last.as_ref().filter(|_| !whole);

@@ -2,10 +2,12 @@
 //! rest.
 
 use crate::following::{PATIENCE, Paid, add, end, follow, home, job, own, pay, serve};
+use crate::machine::{Machine, persistent};
 use crate::simulated::Simulated;
 use millstream::prelude::*;
+use millstream_state::dead_letters::KeptLetters;
 use millstream_state::journal::{Fsync, JournalOptions};
-use millstream_state::{Running, StateDir};
+use millstream_state::{Running, StateDir, again};
 use std::time::Duration;
 
 fn begin(disk: &Simulated, journal: JournalOptions) -> (Client<Paid, u64>, Running<()>) {
@@ -36,6 +38,33 @@ fn a_service_starts_after_every_crash_and_has_what_its_snapshots_have() {
             end(present);
         }
         assert!(starts > 50 && lost > 0, "{starts} starts, {lost} of them without a payment");
+    }
+}
+
+#[test]
+fn a_snapshot_that_survives_a_crash_has_all_letters_before_it() {
+    for fsync in [Fsync::Never, Fsync::Interval(Duration::from_secs(3600))] {
+        let options = JournalOptions { fsync, ..JournalOptions::default() };
+        let even = |x: &u64| if x.is_multiple_of(2) { Ok(format!("{x}\n")) } else { Err("odd") };
+        let machine = Machine::new();
+        machine.ended(|machine, table| {
+            let state = machine.state();
+            let letters = KeptLetters::open(&state, options).unwrap();
+            let lines = pipeline::<u64>().try_map_or_dead_letter("even", even, letters.taking()).any_edge();
+            persistent(state, 5).letters(&letters).run(&lines, again(|| 0..60), table).unwrap();
+        });
+        let mut passed = 0;
+        for (world, seed) in machine.disk.history().into_iter().zip(0..) {
+            let after = world.last.clone();
+            let disk = Simulated::of(world.crash(seed));
+            let Ok(state) = StateDir::open_on(disk.disk(), "/state", "lines") else { continue };
+            let at = state.newest().unwrap().map_or(0, |newest| newest.at);
+            let letters = KeptLetters::open(&state, options).unwrap().list();
+            let before: Vec<u64> = letters.iter().map(|letter| letter.number).filter(|number| *number < at).collect();
+            assert_eq!(before, (0..at).filter(|x| x % 2 == 1).collect::<Vec<_>>(), "{fsync:?}, after {after}");
+            passed += u64::from(at > 1);
+        }
+        assert!(passed > 0, "{fsync:?}: no snapshot passed a letter");
     }
 }
 
