@@ -43,7 +43,7 @@ use crate::claims::{
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
-use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir};
+use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir, StateError};
 use changed::{Changed, Versions, resumed};
 use described::Described;
 use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
@@ -308,7 +308,7 @@ impl Persistent {
             let manifest = match listed {
                 SnapshotEntry::Whole(manifest) => manifest,
                 SnapshotEntry::Unreadable { why, .. } => {
-                    damaged.push(why);
+                    damaged.push(JobError::State(why));
                     continue;
                 }
             };
@@ -317,8 +317,15 @@ impl Persistent {
                 // The output is what is wrong: with all of it, the job would go on at a newer snapshot.
                 Err(error) => return Err(lacks.map_or(error, JobError::holds_less)),
             };
+            // Before the sink gives up what it got since.
+            let begins = match Self::begins(&self.dir, &manifest) {
+                Err(why @ (JobError::Corrupt { .. } | JobError::State(StateError::Damaged { .. }))) => {
+                    damaged.push(why);
+                    continue;
+                }
+                begins => begins?,
+            };
             if let Some(letters) = redone {
-                let begins = Self::begins(&self.dir, &manifest)?;
                 let numbers = begins.snapshot.as_ref().map(numbers_of).unwrap_or_default();
                 if !letters.all_from(&numbers, manifest.at) {
                     later = true;
@@ -327,10 +334,7 @@ impl Persistent {
             }
             let next = SequenceNumber(manifest.output_at.unwrap_or(manifest.at));
             match self.open_sinks(sink, Some((next, &manifest))) {
-                Ok(opened) => {
-                    let begins = Self::begins(&self.dir, &manifest)?;
-                    return Ok(Some((opened, Begins { changed, ..begins })));
-                }
+                Ok(opened) => return Ok(Some((opened, Begins { changed, ..begins }))),
                 Err(OpenError::HoldsLess(why)) => _ = lacks.get_or_insert((next, why)),
                 Err(error) => return Err(JobError::sink(error)),
             }
@@ -338,7 +342,7 @@ impl Persistent {
         match (lacks, damaged.into_iter().next()) {
             (None, None) if later => Err(JobError::LettersTooOld),
             (Some(lacks), _) => Err(JobError::holds_less(lacks)),
-            (None, Some(error)) => Err(JobError::State(error)),
+            (None, Some(error)) => Err(error),
             (None, None) => Ok(None),
         }
     }

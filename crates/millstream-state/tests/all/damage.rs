@@ -1,7 +1,9 @@
 //! Files that are not as they were written, and those of other formats.
 
 use crate::directories::save;
-use millstream_state::{SnapshotEntry, StateDir, StateError};
+use crate::jobs::{job, lines, numbers};
+use millstream::io::FileSink;
+use millstream_state::{Cadence, JobError, Manifest, SnapshotEntry, StateDir, StateError, again};
 use std::fs;
 
 #[test]
@@ -37,6 +39,36 @@ fn damage_of_any_byte_of_a_snapshot_is_found() {
     assert!(is_found(&[&bytes[..], b"\n"].concat()));
     fs::write(&path, &bytes).unwrap();
     dir.verify(&saved).unwrap();
+}
+
+#[test]
+fn a_job_begins_at_the_snapshot_before_one_whose_part_is_damaged() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let run = |n| job(home.path(), Cadence::Numbers(10)).run(&lines(), again(numbers(n, None)), FileSink::append(&out));
+    let damage = |snapshot: &Manifest, bit: u8| {
+        let path = home.path().join("state/snapshots").join(snapshot.file());
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[0] ^= bit;
+        fs::write(&path, bytes).unwrap();
+    };
+    // A fast run may store one snapshot only, so there are two runs.
+    run(50).unwrap();
+    run(90).unwrap();
+    let whole = fs::read_to_string(&out).unwrap();
+    let state = StateDir::read(home.path().join("state")).unwrap();
+    let newest = state.newest().unwrap().unwrap();
+    assert!(newest.written_bytes() > 0, "{newest:?}");
+    damage(&newest, 1);
+    assert_eq!(state.newest().unwrap().as_ref(), Some(&newest), "its manifest is whole");
+    let (_, stored) = run(90).unwrap();
+    assert!(stored.began > 0 && stored.began < newest.at, "{stored:?} before {}", newest.at);
+    assert_eq!(fs::read_to_string(&out).unwrap(), whole);
+    // Without one that is whole, the output stays as it is.
+    state.snapshots().unwrap().iter().for_each(|entry| damage(entry.manifest().unwrap(), 2));
+    let refused = run(90).unwrap_err();
+    assert!(matches!(refused, JobError::State(StateError::Damaged { .. })), "{refused}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), whole);
 }
 
 #[test]
