@@ -19,7 +19,9 @@
 //! [follows](Effects::follow) another process waits for it.
 //!
 //! A record has at most [`max_bytes`](JournalOptions::max_bytes). When three quarters of them are taken, the job takes
-//! a snapshot, so that it can forget answers. An effect that finds no room for ten seconds fails the run, and says what
+//! a snapshot, so that it can forget answers. The last ones of an effect that the program no longer has stay, for a
+//! version that has it again. If such answers are in front of those that can be removed, the record writes what stays
+//! once more, and has both for a moment. An effect that finds no room for ten seconds fails the run, and says what
 //! to do.
 
 mod entry;

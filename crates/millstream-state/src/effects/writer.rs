@@ -129,14 +129,18 @@ impl Writer {
 
     /// Entries of these effects below these numbers are not needed any more.
     pub(super) fn forget_below(&self, floors: &HashMap<Arc<str>, u64>) -> Result<(), JournalError> {
-        let mut written = locked(&self.shared.written);
-        let Written { journal, live, .. } = &mut *written;
+        let written = &mut *locked(&self.shared.written);
         let gone = |effect: &str, number: u64| floors.get(effect).is_some_and(|floor| number < *floor);
-        while live.front().is_some_and(|(_, effect, number)| gone(effect, *number)) {
-            live.pop_front();
+        while written.live.front().is_some_and(|(_, effect, number)| gone(effect, *number)) {
+            written.live.pop_front();
         }
-        let first = live.front().map_or(journal.durable(), |(entry, ..)| *entry);
-        journal.trim_below(first)
+        written.trim()?;
+        if !written.journal.has_eighths(ASKS) {
+            return Ok(());
+        }
+        written.live.retain(|(_, effect, number)| !gone(effect, *number));
+        // Without room on the disk, they stay where they are.
+        written.compact().or_else(|error| if error.is_full() { Ok(()) } else { Err(error) })
     }
 }
 
@@ -214,6 +218,46 @@ impl Written {
             }
         }
         self.journal.commit().map(|_| None)
+    }
+
+    /// Removes what is before the first entry that is not forgotten.
+    fn trim(&mut self) -> Result<(), JournalError> {
+        let first = self.live.front().map_or(self.journal.durable(), |(entry, ..)| *entry);
+        self.journal.trim_below(first)
+    }
+
+    /// Writes the entries that are not forgotten once more, and removes what is before, if that is more than they are.
+    /// Otherwise one that stays, as of an effect that the program no longer has, would hold the room of all after it.
+    fn compact(&mut self) -> Result<(), JournalError> {
+        self.journal.commit()?;
+        let all = self.journal.next_number() - self.journal.first();
+        let Some((oldest, ..)) = self.live.front().filter(|_| self.live.len() as u64 <= all / 2) else { return Ok(()) };
+        let records = self.journal.read_from(*oldest)?;
+        // The last ones of their numbers alone: an intent that comes after its answer would take its place.
+        let last = self.live.iter().map(|(entry, effect, number)| ((effect.clone(), *number), *entry));
+        let last = last.collect::<HashMap<_, _>>().into_iter().map(|(of, entry)| (entry, of));
+        let mut last: HashMap<u64, (Arc<str>, u64)> = last.collect();
+        let mut moved = VecDeque::new();
+        self.journal.end_segment()?;
+        for read in records {
+            let (entry, bytes) = read?;
+            let Some((effect, number)) = last.remove(&entry) else { continue };
+            let next = self.journal.next_number();
+            match self.journal.add(next, &bytes, u64::MAX) {
+                Err(JournalError::GroupFull { .. }) => {
+                    self.journal.commit()?;
+                    self.journal.add(next, &bytes, u64::MAX)?;
+                }
+                added => added?,
+            }
+            moved.push_back((next, effect, number));
+        }
+        self.journal.commit()?;
+        self.journal.sync()?;
+        // A process that follows must find them before those in front are gone.
+        self.journal.mark()?;
+        self.live = moved;
+        self.trim()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Effects whose process dies, at every instruction of the disk.
 
+use crate::machine::noted;
 use crate::simulated::{Faults, Simulated, World};
 use millstream::prelude::*;
 use millstream_state::effects::{EffectKey, Effects, OutcomeUnknown, Unknown};
@@ -236,6 +237,82 @@ fn answers_that_no_snapshot_needs_are_forgotten() {
     let again = effects.recorded("price", Unknown::fail(), |_, _: &u64| unreachable!("it is recorded"));
     assert_eq!(again((&SequenceNumber(first), &0)), Ok(first));
     assert!(reader.read_from(0).is_err(), "the first entries are gone");
+}
+
+#[test]
+fn answers_that_stay_do_not_hold_the_room_of_those_after_them() {
+    let home = tempfile::tempdir().unwrap();
+    let (path, max_bytes) = (home.path().join("state"), 32_000);
+    let options = JournalOptions { max_bytes, fsync: Fsync::Never, ..JournalOptions::default() };
+    let call = |effects: &Effects, name: &str, numbers: std::ops::Range<u64>, performs: bool| {
+        let performed = move |key: &EffectKey, _: &u64| {
+            assert!(performs, "{key} is recorded");
+            key.number()
+        };
+        let effect = effects.recorded(name, Unknown::fail(), performed);
+        numbers.for_each(|n| assert_eq!(effect((&SequenceNumber(n), &0)), Ok(n), "{name}"));
+    };
+    let state = StateDir::open(&path, "orders").unwrap();
+    let (effects, _) = Effects::open(&state, options).unwrap();
+    call(&effects, "price", 0..20, true);
+    drop((effects, state));
+    // A version without this effect.
+    let state = StateDir::open(&path, "orders").unwrap();
+    let (effects, _) = Effects::open(&state, options).unwrap();
+    for to in (25..=2000).step_by(25) {
+        call(&effects, "quote", to - 25..to, true);
+        effects.forget_below([("quote", to - 10)]).unwrap();
+    }
+    let bytes = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().metadata().unwrap().len();
+    let bytes: u64 = std::fs::read_dir(state.effects_dir()).unwrap().map(bytes).sum();
+    assert!(bytes <= max_bytes, "{bytes} bytes");
+    drop((effects, state));
+    let state = StateDir::open(&path, "orders").unwrap();
+    let (effects, _) = Effects::open(&state, options).unwrap();
+    call(&effects, "price", 0..20, false);
+    call(&effects, "quote", 1990..2000, false);
+}
+
+#[test]
+fn answers_that_are_written_once_more_survive_every_crash() {
+    let options = JournalOptions { max_bytes: 4000, ..JournalOptions::default() };
+    let open = |disk: &Simulated| {
+        let state = StateDir::open_on(disk.disk(), "/state", "orders").unwrap();
+        let (effects, _) = Effects::open(&state, options).unwrap();
+        (state, effects)
+    };
+    let disk = Simulated::recording();
+    let (state, effects) = open(&disk);
+    let effect = |name: &'static str| {
+        let (effect, disk) = (effects.recorded(name, Unknown::fail(), |key, _: &u64| key.number()), &disk);
+        move |n| {
+            assert_eq!(effect((&SequenceNumber(n), &0)), Ok(n));
+            disk.note(name, n);
+        }
+    };
+    let (price, quote) = (effect("price"), effect("quote"));
+    (0..3).for_each(price);
+    for n in 0..60 {
+        quote(n);
+        if n % 5 == 4 {
+            disk.note("forgotten", n);
+            effects.forget_below([("quote", n)]).unwrap();
+        }
+    }
+    let mut reader = JournalReader::new(state.disk().clone(), state.effects_dir());
+    assert!(reader.first().unwrap() >= 6, "the first ones of `price` are gone");
+    drop((quote, effects, state));
+    for (world, seed) in disk.history().into_iter().zip(0..) {
+        let after = world.last.clone();
+        let (_state, effects) = open(&Simulated::of(world.crash(seed)));
+        let forgotten = noted(&world, "forgotten");
+        for (name, n) in world.notes.iter().filter(|(name, n)| *name == "price" || *name == "quote" && *n >= forgotten)
+        {
+            let effect = effects.recorded(name, Unknown::fail(), |_, _: &u64| unreachable!("it is recorded"));
+            let answer: Result<u64, _> = effect((&SequenceNumber(*n), &0));
+            assert_eq!(answer, Ok(*n), "{name}, after {after}");
+        }
+    }
 }
 
 #[test]
