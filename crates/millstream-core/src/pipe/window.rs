@@ -5,6 +5,11 @@ use crate::failure::fail;
 ///
 /// A window closes at the first value whose time is at least the window's end plus `lateness`. Values that come for it
 /// after that are late. Windows depend on the values alone, and close at the same place in every run.
+///
+/// An upgrade may give a stage other windows. Those that are open stay, with their values, and end no earlier than
+/// before. From then on a value goes into the windows that contain it by the new rules. If one of these is there
+/// already, and shorter than the new rules say, this value makes it as long as they say; if it has been output, it is
+/// output again when it closes, as refined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     pub(crate) shape: WindowShape,

@@ -3,6 +3,7 @@ use super::window::{Late, Overflow, Window, WindowShape};
 use crate::failure::fail;
 use crate::{Shape, ToOwnedItem};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::marker::PhantomData;
 
 /// A window of event time that has closed.
@@ -45,7 +46,7 @@ impl<A, F> WindowsBy<A, F> {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OpenWindows<T> {
-    /// The windows by start, and therefore by end.
+    /// The windows by start, and therefore by end, unless an upgrade has changed how long they are.
     open: BTreeMap<u64, Open<T>>,
     greatest: u64,
     /// Windows that end here or before have closed.
@@ -83,9 +84,15 @@ impl<T: Clone> OpenWindows<T> {
         let oldest = time.checked_sub(size).map_or(0, |before| before / every + 1);
         let mut open = false;
         for start in (oldest..=time / every).map(|n| n * every) {
-            let end = u128::from(start) + u128::from(size);
+            let (entry, end) = (self.open.entry(start), u128::from(start) + u128::from(size));
+            let end = match &entry {
+                // Under earlier rules it may have got another length.
+                Entry::Occupied(open) => open.get().end.max(end),
+                Entry::Vacant(_) => end,
+            };
             if end > self.watermark {
-                let window = self.open.entry(start).or_insert_with(|| Open { end, values: Vec::new() });
+                let window = entry.or_insert_with(|| Open { end, values: Vec::new() });
+                window.end = end;
                 window.values.push((self.came, value.clone()));
                 self.held += 1;
                 open = true;
@@ -97,8 +104,7 @@ impl<T: Clone> OpenWindows<T> {
     fn join(&mut self, gap: u64, time: u64, value: &T) -> bool {
         let (mut start, mut end) = (time, u128::from(time) + u128::from(gap));
         // Sessions do not overlap. Those that overlap this one are therefore the last ones that begin before its end.
-        let upto = u64::try_from(end - 1).unwrap_or(u64::MAX);
-        let near = self.open.range(..=upto).rev().take_while(|(_, open)| open.end > u128::from(time));
+        let near = self.open.range(..=clamped(end - 1)).rev().take_while(|(_, open)| open.end > u128::from(time));
         let near: Vec<u64> = near.map(|(start, _)| *start).collect();
         if near.is_empty() && end <= self.watermark {
             return false;
@@ -120,23 +126,28 @@ impl<T: Clone> OpenWindows<T> {
         true
     }
 
-    /// Removes and returns the windows that have closed.
+    /// Removes and returns the windows that have closed, in the order of their ends.
     fn closed(&mut self) -> Vec<TimeWindow<T>> {
-        let mut closed = Vec::new();
-        while self.open.first_key_value().is_some_and(|(_, first)| first.end <= self.watermark) {
-            closed.extend(self.close_first());
-        }
-        closed
+        let over = self.open.range(..=clamped(self.watermark)).filter(|(_, open)| open.end <= self.watermark);
+        let mut over: Vec<(u128, u64)> = over.map(|(start, open)| (open.end, *start)).collect();
+        over.sort_unstable();
+        over.into_iter().map(|(_, start)| self.close(start)).collect()
     }
 
-    /// Removes and returns the earliest window.
-    fn close_first(&mut self) -> Option<TimeWindow<T>> {
-        let (start, Open { end, values }) = self.open.pop_first()?;
+    /// Removes and returns the window that begins here.
+    fn close(&mut self, start: u64) -> TimeWindow<T> {
+        let Open { end, values } = self.open.remove(&start).expect("it was found");
         self.held -= values.len();
-        let end = u64::try_from(end).unwrap_or(u64::MAX);
         let values = values.into_iter().map(|(_, value)| value).collect();
         let (late, dropped) = (std::mem::take(&mut self.late), std::mem::take(&mut self.dropped));
-        Some(TimeWindow { start, end, values, late, dropped })
+        TimeWindow { start, end: clamped(end), values, late, dropped }
+    }
+
+    /// The earliest end of a window.
+    fn earliest_end(&self) -> Option<u128> {
+        let (_, first) = self.open.first_key_value()?;
+        // A window that is shorter, of other rules, may begin later and end earlier.
+        self.open.range(..=clamped(first.end)).map(|(_, open)| open.end).min()
     }
 
     /// Makes room if more values are held than allowed; returns the windows that were closed for it.
@@ -150,9 +161,9 @@ impl<T: Clone> OpenWindows<T> {
                      allow more with `Window::at_most`, or set shorter windows or less lateness"
                 ));
             }
-            if let Some((_, first)) = self.open.first_key_value() {
-                self.watermark = self.watermark.max(first.end);
-                gone.extend(self.close_first());
+            if let Some(end) = self.earliest_end() {
+                self.watermark = self.watermark.max(end);
+                gone.append(&mut self.closed());
             } else {
                 self.late.pop();
                 self.dropped += 1;
@@ -160,6 +171,10 @@ impl<T: Clone> OpenWindows<T> {
         }
         gone
     }
+}
+
+fn clamped(time: u128) -> u64 {
+    u64::try_from(time).unwrap_or(u64::MAX)
 }
 
 impl<A: ToOwnedItem<Owned: Clone>, F> ExpandKernel for WindowsBy<A, F>
@@ -194,7 +209,7 @@ where
     }
 
     fn finish(&self, mut windows: OpenWindows<A::Owned>) -> Option<Self::Values> {
-        let after_all = u64::try_from(windows.watermark).unwrap_or(u64::MAX);
+        let after_all = clamped(windows.watermark);
         windows.watermark = u128::MAX;
         let mut given = windows.closed();
         if !windows.late.is_empty() || windows.dropped > 0 {

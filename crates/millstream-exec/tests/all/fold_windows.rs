@@ -4,7 +4,7 @@ use millstream_core::{
     Arrow, ClockExt, FoldedWindow, Late, ModelExt, Overflow, SequenceNumber, SplitMix64, Timing, Window, WindowsExt,
     pipeline,
 };
-use millstream_exec::{JobExt, JobRefExt, Rings, Runner, source};
+use millstream_exec::{JobExt, JobRefExt, Migrations, Rings, Runner, sink, source};
 
 type Value = (u64, u64);
 
@@ -92,4 +92,73 @@ fn a_stage_goes_on_with_windows_of_other_options() {
         let counted: u64 = results.iter().filter(whole).map(|result| result.state + result.dropped).sum();
         assert_eq!(counted, 200, "{old:?}, {new:?}: {results:?}");
     }
+}
+
+/// Open windows get another length: each has only values that it contains, each value is in one, and the output is the
+/// same in every run, also in one that begins there.
+#[test]
+fn windows_of_another_length_contain_their_values() {
+    let mut source_of = SplitMix64::new(13);
+    let mut random = |below: u64| source_of.draw() % below;
+    let folded = |window| {
+        let push = |all: &mut Vec<u64>, (_, time): &Value| all.push(*time);
+        let p = pipeline::<Value>().fold_windows_by(|(key, _)| *key, window, |(_, time)| *time, Vec::new(), push);
+        p.named("windows").flatten().named("results")
+    };
+    let kept = |window| pipeline::<Value>().windows_by(window, |(_, time)| *time).named("windows");
+    for _ in 0..200 {
+        let [old, new] = [(); 2].map(|()| Window::tumbling(1 + random(60)).lateness(random(40)));
+        let (old, new) = if random(2) == 0 { (old, new) } else { (old.watermark_by_key(), new.watermark_by_key()) };
+        let values: Vec<Value> = (0..80).map(|n| (n % 2, n + random(30))).collect();
+        let at = 1 + random(79);
+        let rings = |batch| Rings::new().batch(batch).upgrade_at(SequenceNumber(at), folded(new));
+        let [results, again] =
+            [1, 16].map(|batch| rings(batch).collect(folded(old).from(source::ready(values.clone()))).unwrap());
+        assert_eq!(results, again, "{old:?}, {new:?}");
+        for FoldedWindow { start, end, state, .. } in &results {
+            assert!(state.iter().all(|time| start <= time && time < end), "{old:?}, {new:?} at {at}: {results:?}");
+        }
+        let counted: u64 = results.iter().map(|result| result.state.len() as u64 + result.dropped).sum();
+        assert_eq!(counted, 80, "{old:?}, {new:?}: {results:?}");
+        let (sender, receiver) = source::channel(80);
+        let run = Rings::new().start(folded(old).from(receiver).to(sink::collect())).unwrap();
+        sender.send_all(values[..at as usize].iter().copied()).unwrap();
+        let snapshot = run.snapshot().unwrap();
+        drop((run, sender));
+        let rings = Rings::new().resume_changed(snapshot, folded(old).plan(), Migrations::new());
+        let rest = rings.collect(folded(new).from(source::ready(values[at as usize..].to_vec()))).unwrap();
+        assert!(results.ends_with(&rest) && !rest.is_empty(), "{old:?}, {new:?} at {at}: {results:?}, {rest:?}");
+        if old == old.watermark_by_key() {
+            continue;
+        }
+        let rings = Rings::new().upgrade_at(SequenceNumber(at), kept(new));
+        let windows = rings.collect(kept(old).from(source::ready(values.clone()))).unwrap();
+        for window in &windows {
+            let times = || window.values.iter().map(|(_, time)| *time);
+            assert!(times().all(|time| (window.start..window.end).contains(&time)), "{old:?}, {new:?}: {windows:?}");
+        }
+        let counted: u64 = windows.iter().map(|window| window.values.len() as u64 + window.dropped).sum();
+        assert_eq!(counted, 80, "{old:?}, {new:?}: {windows:?}");
+    }
+}
+
+/// A window that was open before does not hold back shorter ones, which begin after it and end before it.
+#[test]
+fn a_window_that_is_shorter_now_closes_before_an_earlier_one() {
+    let stage = |window| pipeline::<u64>().windows_by(window, |time| *time).named("windows");
+    let given = |old: Window, new: Window, times: &[u64]| {
+        let rings = Rings::new().upgrade_at(SequenceNumber(1), stage(new));
+        let windows = rings.collect(stage(old).from(source::ready(times.to_vec()))).unwrap();
+        windows.into_iter().map(|window| (window.start, window.end, window.values)).collect::<Vec<_>>()
+    };
+    let [hundred, ten] = [Window::tumbling(100), Window::tumbling(10)];
+    let expected = [(50, 60, vec![52]), (60, 70, vec![61]), (0, 100, vec![5, 7, 8]), (100, 110, vec![103])];
+    assert_eq!(given(hundred, ten, &[5, 7, 52, 61, 8, 103]), expected);
+    // Without room, the one that ends first goes: that of 52, and then 53 is late.
+    let full = ten.lateness(100).at_most(2, Overflow::CloseFirst);
+    let expected = [(50, 60, vec![52]), (0, 100, vec![5]), (150, 160, vec![151])];
+    assert_eq!(given(hundred, full, &[5, 52, 151, 53]), expected);
+    // The other way round.
+    let expected = [(0, 100, vec![5, 7, 52, 61])];
+    assert_eq!(given(ten, hundred, &[5, 7, 52, 61]), expected);
 }

@@ -37,7 +37,7 @@ pub struct OpenFolds<K, S> {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct OfKey<S> {
-    /// The windows by start, and therefore by end.
+    /// The windows by start, and therefore by end, unless an upgrade has changed how long they are.
     windows: BTreeMap<u64, Open<S>>,
     /// Of no effect unless each key has a watermark.
     clock: Clock,

@@ -71,7 +71,8 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
         let Some(mut last) = of_key.windows.last_entry() else { return false };
         let (at, end) = (*last.key(), last.get().end);
         let end = match window.shape {
-            WindowShape::Sliding { every, .. } if at == time - time % every => end,
+            // A shorter one, of earlier rules, is made longer in `change`.
+            WindowShape::Sliding { size, every } if at == time - time % every && end >= end_of(at, size) => end,
             WindowShape::Session { gap } if at <= time && u128::from(time) < end => {
                 end.max(u128::from(time) + u128::from(gap))
             }
@@ -131,7 +132,9 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
             let of_key = &self.folds.keys[key];
             let watermark = of_key.clock.watermark;
             let over = of_key.windows.iter().filter(|(_, open)| open.due <= watermark);
-            let over: Vec<(u128, u64)> = over.map(|(at, open)| (open.due, *at)).collect();
+            let mut over: Vec<(u128, u64)> = over.map(|(at, open)| (open.due, *at)).collect();
+            // They end in the order in which they begin, unless rules have changed.
+            over.sort_unstable();
             for (when, at) in over {
                 self.folds.due.remove(&(when, key.clone(), at));
                 self.turn(key, at, watermark);
@@ -234,19 +237,27 @@ impl<K: Ord + Clone, S: Clone> OfValue<'_, K, S> {
         for at in containing((size, every), time).map(|n| n * every) {
             let entry = of_key.windows.entry(at);
             let end = match &entry {
-                Entry::Occupied(open) => open.get().end,
-                Entry::Vacant(_) => u128::from(at) + u128::from(size),
+                // Under earlier rules it may have got another length.
+                Entry::Occupied(open) => open.get().end.max(end_of(at, size)),
+                Entry::Vacant(_) => end_of(at, size),
             };
             let (kept_until, closed) = (end + u128::from(window.refine), end <= watermark);
             if kept_until <= watermark {
                 continue;
             }
             entered = true;
+            let until = if closed { kept_until } else { end };
             let open = entry.or_insert_with(|| {
-                let until = if closed { kept_until } else { end };
                 due.insert((until, (*key).clone(), at));
                 Open { end, due: until, values: 0, state: start.clone(), output: closed, refines: closed }
             });
+            if open.end < end {
+                // It gets longer, and if it has been output, it is output again: as a session that a value joins.
+                due.remove(&(open.due, (*key).clone(), at));
+                due.insert((until, (*key).clone(), at));
+                (open.end, open.due, open.output) = (end, until, closed);
+                open.refines |= closed;
+            }
             add(&mut open.state);
             open.values += 1;
             if let Some(timing) = window.timing(closed, open.values) {
@@ -305,6 +316,12 @@ impl<K: Ord + Clone, S: Clone> OfValue<'_, K, S> {
     }
 }
 
+/// Where a window of this size ends that begins here.
+#[inline]
+fn end_of(at: u64, size: u64) -> u128 {
+    u128::from(at) + u128::from(size)
+}
+
 /// The windows that contain a time: the multiples of `every` at which they begin.
 #[inline]
 fn containing((size, every): (u64, u64), time: u64) -> RangeInclusive<u64> {
@@ -325,12 +342,12 @@ fn adds_to_all<S>(
     let (oldest, newest) = (starts.start() * every, starts.end() * every);
     let mut missing = starts.end() - starts.start() + 1;
     let mut next = newest;
-    // The newest first. An upgrade may have changed the rules, and left windows that begin elsewhere.
+    // The newest first. An upgrade may have changed the rules, and left windows that begin elsewhere or are shorter.
     for (at, open) in windows.iter().rev().take((missing as usize).saturating_add(FEW)) {
         if *at > newest {
             continue;
         }
-        if *at != next || open.end <= watermark {
+        if *at != next || open.end <= watermark || open.end < end_of(next, size) {
             return false;
         }
         missing -= 1;

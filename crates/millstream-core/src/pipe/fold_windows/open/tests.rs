@@ -1,4 +1,5 @@
 use super::OpenFolds;
+use crate::pipe::fold_windows::Timing;
 use crate::pipe::window::Window;
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,6 +67,46 @@ fn windows_of_other_rules_are_not_taken_for_those_of_a_value() {
     folds.fold(&tens, 0, 33, &0, |n| *n += 1, |_, _| (), &mut results);
     folds.fold(&tens, 0, 34, &0, |n| *n += 1, |_, _| (), &mut results);
     assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 4), (30, 2)]);
+}
+
+/// Start, end, state and timing of the results of these windows for these times, and then of the others for the others.
+fn in_turn(turns: [(Window, &[u64]); 2]) -> Vec<(u64, u64, Vec<u64>, Timing)> {
+    let (mut folds, mut results, none) = (OpenFolds::default(), Vec::new(), Vec::new());
+    for (window, times) in turns {
+        for time in times {
+            let join = |all: &mut Vec<u64>, mut later: Vec<u64>| all.append(&mut later);
+            folds.fold(&window, (), *time, &none, |all: &mut Vec<u64>| all.push(*time), join, &mut results);
+        }
+    }
+    folds.close(&turns[1].0, &none, &mut results);
+    results.into_iter().map(|of| (of.start, of.end, of.state, of.timing)).collect()
+}
+
+#[test]
+fn a_window_becomes_as_long_as_other_rules_say() {
+    use Timing::{OnTime, Refined};
+    let [tens, sixties] = [Window::tumbling(10), Window::tumbling(60)];
+    let one = (0, 60, vec![5, 50, 55], OnTime);
+    assert_eq!(in_turn([(tens.lateness(100), &[5]), (sixties.lateness(100), &[50, 55])]), [one.clone()]);
+    assert_eq!(in_turn([(tens, &[5]), (sixties, &[50, 55, 61])]), [one, (60, 120, vec![61], OnTime)]);
+    // Also by a value that the short one contained, which has no other window to open or to close.
+    let grown = [(0, 60, vec![5, 7, 50], OnTime)];
+    assert_eq!(in_turn([(tens.lateness(100), &[5]), (sixties.lateness(100), &[7, 50])]), grown);
+    let [short, long] = [Window::sliding(10, 5), Window::sliding(20, 5)].map(|window| window.lateness(100));
+    let both = [(0, 20, vec![5, 6, 17], OnTime), (5, 25, vec![5, 6, 17], OnTime)];
+    assert_eq!(in_turn([(short, &[5]), (long, &[6, 17])])[..2], both);
+    // A longer one stays as long.
+    let stays = [(0, 60, vec![5, 7], OnTime), (50, 60, vec![55], OnTime)];
+    assert_eq!(in_turn([(sixties.lateness(100), &[5]), (tens.lateness(100), &[7, 55])]), stays);
+    // One that has been output is output again where it ends now.
+    let [tens, sixties] = [tens, sixties].map(|window| window.refine_within(100));
+    let expected = [
+        (0, 10, vec![5], OnTime),
+        (10, 20, vec![12], OnTime),
+        (0, 60, vec![5, 50], Refined),
+        (60, 120, vec![61], OnTime),
+    ];
+    assert_eq!(in_turn([(tens, &[5, 12]), (sixties, &[50, 61])]), expected);
 }
 
 /// A key that may not be compared for equality.
