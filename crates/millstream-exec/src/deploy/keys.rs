@@ -59,8 +59,11 @@ fn key_slots<R: Keeps<F::Key>, A: RingLayout, F: KeyFn<A>, P>(
     let count = keys.clone();
     let key_slot = move |router: &mut KeyRouter<F::Key>, value: Option<A::Ref<'_>>, outer| {
         let key_slot = router.key_slot(outer, value.map(|value| key.find(value)));
-        if key_slot.is_some_and(|key_slot| key_slot.fresh) {
-            count.store(router.keys() as u64, Ordering::Relaxed);
+        // Not only a new key changes it: a router that goes on from another run has keys, and an outer key that is
+        // forgotten takes its own along.
+        let keys = router.keys() as u64;
+        if count.load(Ordering::Relaxed) != keys {
+            count.store(keys, Ordering::Relaxed);
         }
         key_slot
     };

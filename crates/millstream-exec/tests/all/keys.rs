@@ -1,9 +1,11 @@
 //! A state for every key: the same output for every number of tasklets, bounds on keys, and keys that are parked.
 
-use millstream_core::{Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, Val, pipeline};
+use millstream_core::{
+    Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, SequenceNumber, Val, pipeline,
+};
 use millstream_exec::{
-    Deployable, Edge, Everywhere, Inline, JobExt, JobRefExt, Pipeline, Queues, RingShape, Rings, RunError, RunOutcome,
-    Runner, RunsOn, source,
+    Deployable, Edge, Everywhere, Inline, JobExt, JobRefExt, Migrations, Pipeline, Queues, RingShape, Rings, RunError,
+    RunOutcome, Runner, RunsOn, sink, source,
 };
 use std::sync::mpsc;
 
@@ -18,7 +20,7 @@ where
     P: Arrow<In = Val<u64>, Out: Edge<u64>> + RunsOn<R, Item = u64>,
     R: Runner,
 {
-    let put = |all: &mut Vec<(u64, u64)>, number: millstream_core::SequenceNumber, x: &u64| all.push((number.0, *x));
+    let put = |all: &mut Vec<(u64, u64)>, number: SequenceNumber, x: &u64| all.push((number.0, *x));
     on.run(p.from(source::ready((0..N).map(mixed))).to_fold(Vec::new(), put)).unwrap().0
 }
 
@@ -105,6 +107,38 @@ fn a_report_says_how_many_keys_there_are_and_a_plan_how_many_there_can_be() {
     assert!(plan.stages.iter().all(|stage| stage.keys == Some(12)));
     assert_eq!(plan.stages.iter().map(|stage| stage.tasklets).collect::<Vec<_>>(), [1, 2]);
     assert!(plan.to_string().contains("scan (up to 12 keys)"), "{plan}");
+}
+
+/// A run that goes on with keys has them, whether or not others come.
+#[test]
+fn a_report_counts_the_keys_with_which_a_version_begins() {
+    let sums = |k| {
+        let sum = |sum: &mut u64, x: &u64| {
+            *sum += x;
+            *sum
+        };
+        pipeline::<u64>().shard_by(|x| x % 10, k, move |p| p.scan(0, sum).named("sums")).named("keys")
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().start(sums(2).from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..20).unwrap();
+    let snapshot = run.snapshot().unwrap();
+    drop((run, sender));
+    let counted = |rings: Rings, k, input: std::ops::Range<u64>| {
+        let (_, report) = rings.run(sums(k).from(source::ready(input)).to_each(|_, _| ())).unwrap();
+        let stage = report.stages.iter().find(|stage| stage.name == "keys.key-1").expect("the stage of the key slots");
+        (stage.keys, report.outcome)
+    };
+    for input in [20..20, 20..23] {
+        let resumed = Rings::new().resume(snapshot.clone());
+        assert_eq!(counted(resumed, 2, input.clone()), (Some(10), RunOutcome::End), "{input:?}");
+        let changed = Rings::new().resume_changed(snapshot.clone(), sums(2).plan(), Migrations::new());
+        assert_eq!(counted(changed, 3, input.clone()), (Some(10), RunOutcome::End), "{input:?}");
+    }
+    for k in [2, 3] {
+        let upgraded = Rings::new().upgrade_at(SequenceNumber(20), sums(k));
+        assert_eq!(counted(upgraded, 2, 0..23), (Some(10), RunOutcome::End), "{k} shards");
+    }
 }
 
 /// The numbers of the keys in bytes: a run never has more, the plan says the number of keys, and nothing else decides
