@@ -112,7 +112,8 @@ impl Bound {
         Bound { bytes: Some(bytes), ..self }
     }
 
-    /// The bound in keys alone, if a key has this many bytes.
+    /// The bound in keys alone, if a key has this many bytes. If the bytes have room for more keys than are allowed,
+    /// they bound nothing.
     ///
     /// # Panics
     ///
@@ -121,7 +122,8 @@ impl Bound {
         let Some(bytes) = self.bytes else { return self };
         let each = each().max(1);
         assert!(bytes >= each, "a key takes {each} bytes, and the bound of {bytes} bytes has no room for one");
-        Bound { most: self.most.min(bytes / each), ..self }
+        let room = bytes / each;
+        if self.most <= room { Bound { bytes: None, ..self } } else { Bound { most: room, ..self } }
     }
 
     /// The number of keys at once, at most.

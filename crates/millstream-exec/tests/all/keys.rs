@@ -183,6 +183,15 @@ fn a_bound_in_bytes_says_so_and_refuses_less_than_one_key() {
         said.contains("\"accounts.key-1\"") && said.contains("the bound of 1000 bytes has room for no more"),
         "{said}"
     );
+    // The lower bound is the one to raise.
+    let both = |most, bytes| {
+        let bound = Bound::refuse(most).within_bytes(bytes);
+        let p = pipeline::<u64>().shard_by_within(bound, |x| x % 50, 2, |p| p.scan(0_u64, |n, x| *n + x));
+        failure(p.collect(0..100))
+    };
+    let said = both(3, 1 << 20);
+    assert!(said.contains("there are 3 keys") && said.contains("more keys with `Bound::refuse(n)`"), "{said}");
+    assert!(both(50, 1000).contains("the bound of 1000 bytes has room for no more"));
     let Err(refused) = std::panic::catch_unwind(|| sums(20)) else { panic!("20 bytes are enough") };
     let said = refused.downcast_ref::<String>().unwrap();
     assert!(
