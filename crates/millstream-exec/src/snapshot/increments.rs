@@ -140,9 +140,10 @@ impl Chain {
         changed.into_iter().try_fold((0, 0), |all, lane| lane.map(|lane| sum(all, lane)))
     }
 
-    /// Whether changes may follow, and few places have changed.
+    /// Whether changes may follow, and few places have changed. A state without places is written whole: nothing shows
+    /// whether what it has beside them, such as the number of lanes, has changed.
     fn has_room(&self, lanes: &[Kept]) -> bool {
-        let few = |(changed, all): (usize, usize)| changed * SHARE.1 <= all * SHARE.0;
+        let few = |(changed, all): (usize, usize)| all > 0 && changed * SHARE.1 <= all * SHARE.0;
         lanes.len() == self.stamps.len() && self.names.len() <= LONGEST && self.changed(lanes).is_some_and(few)
     }
 }

@@ -176,3 +176,31 @@ fn a_version_that_ran_beside_is_not_written_as_changes_of_the_one_before() {
     assert_eq!(same.to_parts().unwrap(), snapshot.to_parts().unwrap());
     drop((again, run, sender));
 }
+
+/// Before the first key, and after the first ones, there is another number of shards.
+#[test]
+fn a_snapshot_of_another_number_of_shards_fits_also_without_keys() {
+    let counts = |k| {
+        let count = |n: &mut u64, x: &u64| {
+            *n += 1;
+            *n * 1000 + x
+        };
+        pipeline::<u64>().shard_by(|x| *x, k, move |p| p.scan(0, count).named("counts")).named("keys")
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Durable::new(Rings::new()).start(counts(2).from(receiver).to_each(|_, _| {})).unwrap();
+    let mut stored = Stored::default();
+    stored.store(&run.snapshot().unwrap());
+    for (k, key) in [(3, None), (5, Some(7)), (1, None), (4, Some(8))] {
+        run.upgrade(counts(k)).unwrap();
+        sender.send_all(key).unwrap();
+        let snapshot = run.snapshot().unwrap();
+        stored.store(&snapshot);
+        let (again, values) = source::channel(1);
+        let rings = Durable::new(Rings::new().resume(stored.read()));
+        let begun = rings.start(counts(k).from(values).to_each(|_, _| {})).unwrap();
+        assert_eq!(begun.snapshot().unwrap().to_parts().unwrap(), snapshot.to_parts().unwrap(), "{k} shards");
+        drop((begun, again));
+    }
+    drop((run, sender));
+}
