@@ -5,7 +5,8 @@
 //! sequential and has one answer. A deployment is correct if its output is the model's, number by number.
 //!
 //! Its time and its memory are proportional to the slots of all edges, times the logarithm of the number of keys for
-//! stages with keys. There is one exception: a `feedback` whose body keeps a state runs that body again for every
+//! stages with keys. A value in several windows of event time counts once for each, times the logarithm of the number
+//! of open windows. There is one exception: a `feedback` whose body keeps a state runs that body again for every
 //! number, on all slots up to it.
 
 use crate::pipe::{

@@ -1,4 +1,4 @@
-//! Windows of event time that aggregate, one list of windows for each key.
+//! Windows of event time that aggregate, one map of windows for each key.
 
 use super::ModelSlots;
 use crate::pipe::{FoldWindows, FoldedWindow, JoinStates, Late, Overflow, Timing, WindowKey, WindowShape};
@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The results of one number.
 type Results<S, K> = Vec<FoldedWindow<S, K>>;
 
+/// The first time in a window, and the first time after it. That may exceed every time.
+type Span = (u128, u128);
+
 /// A window that is open, or can still be refined.
 struct Held<S> {
-    start: u64,
-    /// It may exceed every time.
     end: u128,
     values: u64,
     state: S,
@@ -22,7 +23,11 @@ struct Held<S> {
 }
 
 struct Known<S> {
-    held: Vec<Held<S>>,
+    /// By start. Only sessions can be joined, and no two of them have a time in common.
+    held: BTreeMap<u128, Held<S>>,
+    /// The watermarks at which a window may close or be forgotten, with its start. It may have become longer since, or
+    /// be gone.
+    agenda: BTreeSet<(u128, u128)>,
     /// For the key alone: the greatest time, and the watermark.
     own: (u64, u128),
     dropped: u64,
@@ -44,6 +49,9 @@ struct Folded<K, S> {
 /// Processes one value after another. It enters each window that contains it and can take it. Then the watermark moves:
 /// windows that end there or before close, in the order of their ends and their keys. While there are too many, the
 /// watermark moves on to where the next one closes or is forgotten.
+///
+/// Of the windows only those that a value enters or joins, and those that close or are forgotten, are looked at. So the
+/// time is that of the values, once for each window that they are in.
 pub(crate) fn folded_windows<A: Shape, S: Item + Clone, L, T, F, J>(
     rules: &FoldWindows<A, S, L, T, F, J>,
     slots: ModelSlots<'_, A>,
@@ -96,9 +104,9 @@ impl<K: Ord + Clone, S: Item + Clone> Folded<K, S> {
         if by_key { &mut self.keys.get_mut(key).expect("it is known").own } else { &mut self.all }
     }
 
-    fn give(&mut self, key: &K, (start, end): (u64, u128), state: S, timing: Timing) {
+    fn give(&mut self, key: &K, span: Span, state: S, timing: Timing) {
         let dropped = std::mem::take(&mut self.keys.get_mut(key).expect("it is known").dropped);
-        let end = end.min(u64::MAX.into()) as u64;
+        let [start, end] = [span.0, span.1].map(|time| time.min(u64::MAX.into()) as u64);
         self.given.push(FoldedWindow { key: key.clone(), start, end, state, timing, dropped });
     }
 
@@ -113,55 +121,59 @@ impl<K: Ord + Clone, S: Item + Clone> Folded<K, S> {
     where
         F: for<'a> Fn(&mut S, A::Ref<'a>),
     {
-        let nothing = || Known { held: Vec::new(), own: (0, 0), dropped: 0 };
+        let nothing = || Known { held: BTreeMap::new(), agenda: BTreeSet::new(), own: (0, 0), dropped: 0 };
         self.idle.remove(&(self.keys.entry(key.clone()).or_insert_with(nothing).own.1, key.clone()));
         let (_, watermark) = *self.watermark(rules.window.by_key, key);
-        let mut lies_in: Vec<(u64, u128)> = match rules.window.shape {
+        let refine = u128::from(rules.window.refine);
+        let mut lies_in: Vec<Span> = match rules.window.shape {
             WindowShape::Sliding { size, every } => {
                 let starts = (0..=time / every).rev().map(|k| k * every).take_while(|start| time - start < size);
-                starts.map(|start| (start, u128::from(start) + u128::from(size))).collect()
+                starts.map(|start| (u128::from(start), u128::from(start) + u128::from(size))).collect()
             }
-            WindowShape::Session { gap } => vec![(time, u128::from(time) + u128::from(gap))],
+            WindowShape::Session { gap } => vec![(u128::from(time), u128::from(time) + u128::from(gap))],
         };
         lies_in.reverse();
         let mut entered = false;
         for (mut start, mut end) in lies_in {
-            let held = std::mem::take(&mut self.keys.get_mut(key).expect("it is known").held);
-            self.windows -= held.len();
-            let same = |other: &Held<S>| match rules.window.shape {
-                WindowShape::Sliding { .. } => other.start == start,
-                WindowShape::Session { .. } => u128::from(other.start) < end && u128::from(start) < other.end,
+            let held = &mut self.keys.get_mut(key).expect("it is known").held;
+            let mut same: Vec<u128> = match rules.window.shape {
+                WindowShape::Sliding { .. } => held.range(start..=start).map(|(at, _)| *at).collect(),
+                WindowShape::Session { .. } => {
+                    held.range(..end).rev().take_while(|(_, other)| other.end > start).map(|(at, _)| *at).collect()
+                }
             };
-            let (mut same, mut held): (Vec<_>, Vec<_>) = held.into_iter().partition(same);
-            same.sort_by_key(|window| window.start);
-            for window in &same {
-                (start, end) = (start.min(window.start), end.max(window.end));
+            same.reverse();
+            let (mut values, mut refines, mut state) = (0, false, None);
+            for at in same {
+                let window = held.remove(&at).expect("it was found");
+                self.windows -= 1;
+                (start, end) = (start.min(at), end.max(window.end));
+                (values, refines) = (values + window.values, refines || window.refines);
+                match &mut state {
+                    None => state = Some(window.state),
+                    Some(state) => rules.join.join(state, window.state),
+                }
             }
-            if end + u128::from(rules.window.refine) > watermark {
-                let (mut values, closed) = (0, end <= watermark);
-                let (mut refines, mut state) = (closed, None);
-                for window in same {
-                    (values, refines) = (values + window.values, refines || window.refines);
-                    match &mut state {
-                        None => state = Some(window.state),
-                        Some(state) => rules.join.join(state, window.state),
-                    }
-                }
-                let mut state = state.unwrap_or_else(|| rules.state.clone());
-                (rules.f)(&mut state, value);
-                let early = !closed && rules.window.early.is_some_and(|n| (values + 1) % n == 0);
-                if closed || early {
-                    let timing = if closed { Timing::Refined } else { Timing::Early };
-                    self.give(key, (start, end), state.clone(), timing);
-                }
-                held.push(Held { start, end, values: values + 1, state, closed, refines });
-                for when in [end, end + u128::from(rules.window.refine)] {
-                    self.agenda.entry(when).or_default().insert(key.clone());
-                }
-                entered = true;
+            if end + refine <= watermark {
+                // None was there: it would have been forgotten.
+                continue;
             }
-            self.windows += held.len();
-            self.keys.get_mut(key).expect("it is known").held = held;
+            let (mut state, closed) = (state.unwrap_or_else(|| rules.state.clone()), end <= watermark);
+            (rules.f)(&mut state, value);
+            values += 1;
+            let early = !closed && rules.window.early.is_some_and(|n| values % n == 0);
+            if closed || early {
+                let timing = if closed { Timing::Refined } else { Timing::Early };
+                self.give(key, (start, end), state.clone(), timing);
+            }
+            let known = self.keys.get_mut(key).expect("it is known");
+            known.held.insert(start, Held { end, values, state, closed, refines: refines || closed });
+            self.windows += 1;
+            for when in [end, end + refine] {
+                known.agenda.insert((when, start));
+                self.agenda.entry(when).or_default().insert(key.clone());
+            }
+            entered = true;
         }
         entered
     }
@@ -190,16 +202,19 @@ impl<K: Ord + Clone, S: Item + Clone> Folded<K, S> {
         let mut over = Vec::new();
         for key in &keys {
             let Some(known) = self.keys.get_mut(key) else { continue };
-            self.windows -= known.held.len();
-            for window in &mut known.held {
+            let later = known.agenda.split_off(&(watermark.saturating_add(1), 0));
+            for (_, start) in std::mem::replace(&mut known.agenda, later) {
+                let Some(window) = known.held.get_mut(&start) else { continue };
                 if window.end <= watermark && !window.closed {
                     let timing = if window.refines { Timing::Refined } else { Timing::OnTime };
-                    over.push(((window.end, key, window.start), window.state.clone(), timing));
+                    over.push(((window.end, key, start), window.state.clone(), timing));
                     (window.closed, window.refines) = (true, true);
                 }
+                if window.end.saturating_add(rules.window.refine.into()) <= watermark {
+                    known.held.remove(&start);
+                    self.windows -= 1;
+                }
             }
-            known.held.retain(|window| window.end.saturating_add(rules.window.refine.into()) > watermark);
-            self.windows += known.held.len();
         }
         over.sort_by_key(|(place, ..)| *place);
         for ((end, key, start), state, timing) in over {
@@ -233,8 +248,11 @@ impl<K: Ord + Clone, S: Item + Clone> Folded<K, S> {
                 first.remove();
                 continue;
             };
-            let known = self.keys.get(&key);
-            if known.is_some_and(|known| known.held.iter().any(|window| due(window) == when)) {
+            let is_due = |known: &Known<S>| {
+                let mut starts = known.agenda.range((when, 0)..=(when, u128::MAX)).map(|(_, start)| start);
+                starts.any(|start| known.held.get(start).is_some_and(|window| due(window) == when))
+            };
+            if self.keys.get(&key).is_some_and(is_due) {
                 break (when, key);
             }
             // The window has become longer since, or is gone.
@@ -252,8 +270,7 @@ impl<K: Ord + Clone, S: Item + Clone> Folded<K, S> {
     ) {
         if self.keys.get(key).is_some_and(|known| known.dropped > 0) {
             let (_, watermark) = *self.watermark(rules.window.by_key, key);
-            let at = watermark.min(u64::MAX.into());
-            self.give(key, (at as u64, at), rules.state.clone(), Timing::OnTime);
+            self.give(key, (watermark, watermark), rules.state.clone(), Timing::OnTime);
         }
     }
 }

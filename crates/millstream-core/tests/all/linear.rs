@@ -2,7 +2,7 @@
 
 use millstream_core::{
     Arrow, Bound, ChoiceExt, ClockExt, FeedbackExt, KeysExt, Late, ModelExt, Overflow, StreamsExt, ViewExt, Window,
-    pipeline,
+    WindowsExt, pipeline,
 };
 use std::cmp::Ordering as Order;
 use std::sync::Arc;
@@ -193,6 +193,28 @@ fn windows_by_holds_a_long_session_that_grows_at_its_front() {
     let session = Window::session(2).lateness(n).late(Late::Fail).at_most(n as usize, Overflow::Fail);
     let given = pipeline::<u64>().windows_by(session, |time| *time).model((0..n).rev());
     assert_eq!((given.len(), given[0].values.len(), given[0].values[0]), (1, n as usize, n - 1));
+}
+
+#[test]
+fn fold_windows_looks_at_the_windows_of_a_value_alone() {
+    // All windows stay open. A list of them for each value would be more than a thousand million windows.
+    let n: u64 = 50_000;
+    let open = |window: Window| window.lateness(n);
+    let count = |n: &mut u64, _: &u64| *n += 1;
+    let ones = pipeline::<u64>().fold_windows(open(Window::tumbling(1)), |time| *time, 0, count).flatten();
+    assert_eq!(ones.model(0..n).len(), n as usize);
+    let fives = pipeline::<u64>().fold_windows(open(Window::sliding(5, 1)), |time| *time, 0, count).flatten();
+    assert_eq!(fives.model(0..n).iter().filter(|window| window.state == 5).count(), n as usize - 4);
+    let add = |n: &mut u64, later: u64| *n += later;
+    let visits = pipeline::<u64>().fold_sessions(open(Window::session(1)), |time| *time, 0, count, add).flatten();
+    assert_eq!(visits.model(0..n).len(), n as usize);
+    // Half of the windows close to make room, one at each value.
+    let full = open(Window::tumbling(1)).at_most(n as usize / 2, Overflow::CloseFirst);
+    for window in [full, full.watermark_by_key()] {
+        let ones = pipeline::<u64>().fold_windows_by(|x| x % 2, window, |time| *time, 0, count);
+        let closed = ones.model(0..n).len();
+        assert_eq!(closed, n as usize / 2 + 1, "and the others at END");
+    }
 }
 
 /// The calls of a loop's body for this many values.
