@@ -12,6 +12,8 @@ use std::{fs, process};
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
 /// A place whose record has not changed for this long is free.
 const FREE_AFTER: Duration = Duration::from_secs(2);
+/// The name of a machine that does not tell its own.
+const UNKNOWN: &str = "unknown";
 
 /// The record of a replica's place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +48,8 @@ pub enum PlaceState {
     Ended,
     /// It failed.
     Failed(String),
-    /// The output edge has other bytes than it computed.
+    /// The output edge has other bytes than it computed. Its machine does not get the place again before another
+    /// machine has had it, or [the alarm is ended](Place::end_alarms): it might append such bytes.
     Diverged(String),
 }
 
@@ -60,7 +63,7 @@ impl Place {
         let host = Some(host.trim().to_owned()).filter(|host| !host.is_empty());
         Place {
             worker: format!("{:016x}", RandomState::new().hash_one(process::id())),
-            host: host.unwrap_or_else(|| "unknown".to_owned()),
+            host: host.unwrap_or_else(|| UNKNOWN.to_owned()),
             process: process::id(),
             beat: 0,
             position: 0,
@@ -80,6 +83,33 @@ impl Place {
         let places = (0..replicas).map(|rank| Ok((rank, read(log, rank)?)));
         let places: Vec<(u32, Option<(Place, u64)>)> = places.collect::<Result<_, LogError>>()?;
         Ok(places.into_iter().filter_map(|(rank, place)| Some((rank, place?))).collect())
+    }
+
+    /// Ends the alarms of workers whose output differed, so that workers of their machines may take these places again:
+    /// for an operator, who has found the cause. Returns the ranks.
+    ///
+    /// # Errors
+    ///
+    /// If the log does not answer.
+    pub fn end_alarms<L: Log>(log: &L, replicas: u32) -> Result<Vec<u32>, LogError> {
+        let mut ended = Vec::new();
+        for (rank, (place, revision)) in Self::all(log, replicas)? {
+            if !matches!(place.state, PlaceState::Diverged(_)) {
+                continue;
+            }
+            match write(log, rank, revision, &Place { state: PlaceState::Left, ..place }) {
+                Ok(()) => ended.push(rank),
+                // Another machine has taken the place, which ends it as well.
+                Err(LogError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Whether a worker of this machine has computed another output in this place.
+    fn has_diverged_at(&self, host: &str) -> bool {
+        matches!(self.state, PlaceState::Diverged(_)) && self.host == host && host != UNKNOWN
     }
 }
 
@@ -116,6 +146,7 @@ impl Claims {
         for rank in 0..replicas {
             let (revision, silent) = match read(log, rank)? {
                 None => (0, false),
+                Some((other, _)) if other.has_diverged_at(&place.host) => continue,
                 Some((other, revision)) => {
                     let seen = self.seen.entry(rank).or_insert((revision, Instant::now()));
                     if seen.0 != revision {

@@ -18,7 +18,7 @@ const REMOVED: u32 = 10;
 /// The events that a worker reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// All places are taken: it waits for one.
+    /// No place is free: it waits for one.
     Waits,
     /// The worker of this rank has given no sign of life for too long, and has left no report: this one takes its
     /// place.

@@ -43,7 +43,7 @@ pub(crate) struct Cluster<A: Args> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand<A: Args> {
     /// Make the application, or change those of its numbers that are given: streams, records, and the plan, by compare
-    /// and set
+    /// and set. Alarms about an output that differs end
     Apply(A),
     /// Append files, or standard input, to the input edge, line by line
     Feed(Feed),

@@ -96,6 +96,38 @@ fn a_worker_too_many_waits_for_a_place_and_one_that_leaves_frees_its_own() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_alarm_of_a_machine_stands_until_another_machine_or_an_operator_ends_it() {
+    let log = MemoryLog::default();
+    let segment = OnRings::new(lengths(), Rings::new().workers(1));
+    let takes = || {
+        let (told, took) = (Cell::new(false), Cell::new(false));
+        let tell = |news| {
+            told.set(true);
+            took.set(news == News::Took(0));
+        };
+        assert_eq!(work(&segment, &log, &app(1), || told.get(), tell).unwrap(), Worked::Stopped);
+        took.get()
+    };
+    let differs = PlaceState::Diverged("batch 7".to_owned());
+    let differs_on = |host: Option<&str>| {
+        let (place, revision) = Place::all(&log, 1).unwrap().remove(&0).unwrap();
+        let host = host.map_or(place.host.clone(), str::to_owned);
+        let alarm = Place { host, state: differs.clone(), ..place };
+        log.compare_and_set("place.0", revision, &serde_json::to_vec(&alarm).unwrap()).unwrap();
+    };
+    assert!(takes());
+    differs_on(None);
+    assert!(!takes());
+    assert_eq!(Place::all(&log, 1).unwrap()[&0].0.state, differs);
+    assert_eq!(Place::end_alarms(&log, 1), Ok(vec![0]));
+    assert!(takes());
+    assert_eq!(Place::end_alarms(&log, 1), Ok(vec![]));
+    differs_on(Some("another"));
+    assert!(takes());
+}
+
 #[test]
 fn feeders_append_each_text_once_over_a_bad_network() {
     for seed in 0..300 {

@@ -3,7 +3,9 @@
 
 use crate::documented::{INBOX, publish};
 use crate::server::Server;
-use millstream_cluster::{Access, App, Applied, JetStream, Log, LogError, Login, OpenError, Streams, cut};
+use millstream_cluster::{
+    Access, App, Applied, JetStream, Log, LogError, Login, OpenError, Place, PlaceState, Streams, cut,
+};
 use std::thread;
 use std::time::Duration;
 
@@ -118,6 +120,10 @@ fn acts(user: &str, access: &Access, (of_admin, admin): (&Access, &JetStream)) -
             Ok(applied) => assert_eq!(applied, Applied::Made),
             Err(error) => errors.push(error.to_string()),
         }
+        let (worker, host, state) = ("w".to_owned(), "h".to_owned(), PlaceState::Diverged("it differs".to_owned()));
+        let alarm = Place { worker, host, process: 1, beat: 1, position: 0, durable: 0, appends: false, state };
+        admin.compare_and_set("place.0", 0, &serde_json::to_vec(&alarm).unwrap()).unwrap();
+        note(|| Place::end_alarms(&log, 2), &mut errors);
         drop(opened(JetStream::open(access, PATIENCE))?);
         note(|| log.resize(&Streams { capacity: 2000, ..streams() }), &mut errors);
         note(|| log.edge(App::INPUT), &mut errors);

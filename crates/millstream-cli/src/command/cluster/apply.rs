@@ -4,7 +4,7 @@ use super::servers::{Servers, answered, log_failed, servers};
 use crate::flags;
 use crate::message::Complaints;
 use crate::outcome::Outcome;
-use millstream_cluster::{App, ApplyError, Streams};
+use millstream_cluster::{App, ApplyError, Place, Streams};
 use millstream_core::Plan;
 use millstream_core::plan::Stage;
 
@@ -139,7 +139,14 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
                 Some(changes) => format!("changed: {changes}"),
             };
             complaints.note(&format!("application {name}: {program}, {replicas} replicas: {what}"));
-            Outcome::Done
+            // A plan that is applied again says that the cause is mended.
+            match answered(|| Place::end_alarms(&log, replicas)) {
+                Ok(ended) => {
+                    ended.iter().for_each(|rank| complaints.note(&format!("the alarm of replica {rank} is ended")));
+                    Outcome::Done
+                }
+                Err(error) => log_failed(&error, &complaints),
+            }
         }
         Err(ApplyError::Other(other)) => {
             complaints.complain(&format!(

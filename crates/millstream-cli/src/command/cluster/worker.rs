@@ -12,6 +12,10 @@ use millstream_cluster::{App, JetStream, LogError, News, ReplicaError, Segment, 
 use millstream_core::Plan;
 use millstream_exec::{Rings, RunError};
 
+/// Why a worker has no place.
+const WAITS: &str = "waiting for a free place: all replicas have a worker, or an alarm of this machine, which `cluster \
+                     status` shows and `cluster apply` ends";
+
 /// A worker, before its program is known.
 #[derive(Debug)]
 pub(crate) struct Works {
@@ -94,7 +98,7 @@ impl Knows {
         }
         let tell = |news: News| {
             let news = match news {
-                News::Waits => "all replicas have a worker: waiting for a free one".to_owned(),
+                News::Waits => WAITS.to_owned(),
                 News::Silent(rank) => {
                     format!("the worker of replica {rank} is silent: this worker takes its place")
                 }
@@ -166,6 +170,14 @@ mod tests {
         assert!(unit.contains("\nRestart=on-failure\n"), "{unit}");
         let codes = unit.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus=")).unwrap();
         codes.split(' ').map(|code| code.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_unit_takes_a_worker_that_it_stops_for_no_failure() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/millstream-worker.service");
+        let unit = std::fs::read_to_string(file).unwrap();
+        let stopped = Outcome::Interrupted(15).code();
+        assert!(unit.contains(&format!("\nSuccessExitStatus={stopped}\n")), "{unit}");
     }
 
     #[test]
