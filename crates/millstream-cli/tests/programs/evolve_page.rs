@@ -24,10 +24,15 @@ struct Population {
     _master: Doomed,
 }
 
+const EPIDEMIC: &str = "evolve --model epidemic --states 60 --work 2000 --workers 2";
+
 impl Population {
     fn shown(scene: &Scene) -> Self {
-        let args = "evolve --model epidemic --states 60 --rounds 100000 --work 2000 --workers 2 --page 127.0.0.1:0";
-        let mut master = Doomed(start(scene, args));
+        Population::shown_with(scene, "")
+    }
+
+    fn shown_with(scene: &Scene, more: &str) -> Self {
+        let mut master = Doomed(start(scene, &format!("{EPIDEMIC} --rounds 100000 --page 127.0.0.1:0 {more}")));
         let mut said = String::new();
         let mut errors = BufReader::new(master.0.stderr.take().unwrap());
         errors.read_line(&mut said).unwrap();
@@ -77,6 +82,19 @@ fn a_page_shows_the_master_and_every_worker() {
     assert!(page.contains("<h2>Workers") && page.contains("\"model\":\"epidemic\""), "{page}");
     assert_eq!(shown.got("/health"), "{\"telling\":true}");
     wait_until("it goes on", || shown.now()["round"].as_u64() > now["round"].as_u64());
+}
+
+#[test]
+fn a_resumed_run_shows_the_rounds_that_it_has() {
+    let scene = Scene::new();
+    let seen = scene.millstream(&format!("{EPIDEMIC} --rounds 3 --resume kept --quiet"), Input::Nothing);
+    assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
+    let shown = Population::shown_with(&scene, "--resume kept");
+    wait_until("it shows rounds", || {
+        let now = shown.now();
+        assert!(now.is_null() || now["round"].as_u64() >= Some(3), "{now}");
+        !now.is_null()
+    });
 }
 
 #[test]

@@ -58,9 +58,13 @@ impl<P: Particle> Run<'_, P> {
         let interrupts = Interrupts::default();
         interrupts.listen().map_err(|error| (0, EvolveError::Io("the system's signals".to_owned(), error)))?;
         #[cfg(feature = "page")]
-        let shown =
-            super::dashboard::Shown::open(self.evolve, self.name, &self.complaints).map_err(|error| (0, error))?;
+        let shown = super::dashboard::Shown::open(self.evolve, self.name, &self.scene.truth, &self.complaints)
+            .map_err(|error| (0, error))?;
         let mut now = self.begin(population).map_err(|error| (0, error))?;
+        #[cfg(feature = "page")]
+        if let Some(shown) = &shown {
+            shown.rounds(&now.means);
+        }
         let mut is_read = output.offer(self.header().as_bytes()) && output.offer(self.rows(0, &now.means).as_bytes());
         progress::begin_particles("evolve", u64::from(*states) * (rounds - now.filter.rounds().min(*rounds)), *quiet);
         self.show_progress(
@@ -79,7 +83,7 @@ impl<P: Particle> Run<'_, P> {
             is_read = output.offer(self.rows(now.means.len() - 1, &now.means).as_bytes());
             #[cfg(feature = "page")]
             if let Some(shown) = &shown {
-                shown.round(&self.scene.truth, &now.means);
+                shown.rounds(&[estimate.mean]);
             }
             if let Some(dir) = resume {
                 population.checkpoint(self.note(&now)).and_then(|kept| kept.save(dir)).map_err(failed)?;
