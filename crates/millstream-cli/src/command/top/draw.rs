@@ -2,7 +2,7 @@
 
 use super::canvas::{self, COLOUR};
 use super::{Ended, Seen};
-use millstream_observe::{Frame, Latency, StageFrame};
+use millstream_observe::{Frame, Latency, StageFrame, WorkerFrame};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Style, Stylize};
@@ -25,12 +25,21 @@ const RUN: u64 = (1 << 32) - 1;
 /// Lines of the bottleneck's sentence.
 const SENTENCE: u16 = 3;
 
+/// The most lines of stages that are stuck, one each.
+const STUCK: usize = 4;
+
+/// Lines of all sentences.
+fn sentences(frame: Option<&Frame>) -> u16 {
+    SENTENCE + frame.map_or(0, |frame| frame.stuck.len().min(STUCK)) as u16
+}
+
 impl View<'_> {
     /// The height of the whole view.
     pub(super) fn height(&self) -> u16 {
-        let Some(Seen { graph, layout, .. }) = self.seen else { return 2 };
-        let rows = u16::try_from(graph.nodes.len() + 1).unwrap_or(u16::MAX);
-        canvas::size(layout).1.saturating_add(rows).saturating_add(1 + SENTENCE + 1)
+        let Some(Seen { graph, layout, frame, .. }) = self.seen else { return 2 };
+        let others = frame.as_ref().map_or(0, |frame| frame.side_outputs.len() + frame.workers.len());
+        let rows = u16::try_from(graph.nodes.len() + others + 1).unwrap_or(u16::MAX);
+        canvas::size(layout).1.saturating_add(rows).saturating_add(1 + sentences(frame.as_ref()) + 1)
     }
 
     pub(super) fn draw(&self, area: Rect, buffer: &mut Buffer) {
@@ -38,16 +47,19 @@ impl View<'_> {
             let nothing = format!("{}: no run yet", self.address);
             return Paragraph::new(nothing).render(area, buffer);
         };
-        let (all, half) = (canvas::size(&seen.layout).1, area.height.saturating_sub(1 + SENTENCE) / 2);
+        let sentences = sentences(Some(frame));
+        let (all, half) = (canvas::size(&seen.layout).1, area.height.saturating_sub(1 + sentences) / 2);
         let picture = if area.height >= self.height() { all } else { all.min(half.max(canvas::ROW)) };
         let parts =
-            [Constraint::Length(1), Constraint::Length(SENTENCE), Constraint::Length(picture), Constraint::Fill(1)];
-        let [title, sentence, picture, table] = ratatui::layout::Layout::vertical(parts).areas(area);
+            [Constraint::Length(1), Constraint::Length(sentences), Constraint::Length(picture), Constraint::Fill(1)];
+        let [title, sentences, picture, table] = ratatui::layout::Layout::vertical(parts).areas(area);
         self.title(seen, frame).render(title, buffer);
         let found = frame.bottleneck.as_ref().map_or("nothing holds the run back yet", |found| &found.sentence);
         let changed = frame.change.as_ref().map_or_else(String::new, |change| format!("  {}", change.sentence));
         let found = Line::from(vec![Span::from(found.to_owned()).bold(), Span::from(changed)]);
-        Paragraph::new(found).wrap(Wrap { trim: true }).render(sentence, buffer);
+        let stuck = frame.stuck.iter().take(STUCK).map(|stuck| Line::styled(stuck.sentence.clone(), COLOUR.2));
+        let said: Vec<_> = stuck.chain([found]).collect();
+        Paragraph::new(said).wrap(Wrap { trim: true }).render(sentences, buffer);
         canvas::draw(&seen.graph, &seen.layout, frame, self.offset, picture, buffer);
         self.table(seen, frame).render(table, buffer);
     }
@@ -72,9 +84,10 @@ impl View<'_> {
     }
 
     fn table(&self, seen: &Seen, frame: &Frame) -> Table<'static> {
-        let stages = seen.graph.nodes.iter().zip(&frame.stages).skip(usize::from(self.offset.1));
+        let stages = seen.graph.nodes.iter().zip(&frame.stages).map(|(node, stage)| (node.described(), stage));
+        let beside = frame.side_outputs.iter().map(|side_output| ("beside".to_owned(), side_output));
         let has_rows = frame.stages.iter().any(|stage| stage.rows.is_some());
-        let rows = stages.map(|(node, stage)| {
+        let stages = stages.chain(beside).map(|(described, stage)| {
             let latency = stage.latency.as_ref().map_or(String::new(), |latency| seconds(latency.p99));
             let empties = stage.empties.map_or(String::new(), |share| format!("{:.0}%", share * 100.0));
             let service = stage.service_ns.map_or(String::new(), |ns| seconds(ns * 1e-9));
@@ -83,8 +96,8 @@ impl View<'_> {
                 false => (rate(number_rate(stage)), None),
             };
             let mut cells = vec![
-                Line::from(node.name.clone()),
-                Line::from(node.described()),
+                Line::from(stage.name.clone()),
+                Line::from(described),
                 bar(stage),
                 Line::from(format!("{:>3.0}%", stage.working * 100.0)),
                 Line::from(speed).right_aligned(),
@@ -107,15 +120,33 @@ impl View<'_> {
         let counts = if has_rows { &[8, 12][..] } else { &[14] };
         let mut widths = vec![Constraint::Fill(2), Constraint::Fill(1)];
         widths.extend(length.into_iter().chain(counts.iter().copied().map(Constraint::Length)));
+        let workers = frame.workers.iter().enumerate().map(|(index, worker)| row_of(index, worker));
+        let rows = stages.chain(workers).skip(usize::from(self.offset.1));
         Table::new(rows.collect::<Vec<_>>(), widths).header(Row::new(head).style(Style::new().dim()))
     }
 }
 
+/// A worker. The grey part of its bar is the time in which it looked for work.
+fn row_of(index: usize, worker: &WorkerFrame) -> Row<'static> {
+    let busy = cells(worker.busy);
+    let looking = cells(worker.idle).min(BAR - busy);
+    Row::new([
+        Line::from(format!("worker {index}")),
+        Line::from(format!("asleep {:.0}%", worker.parked * 100.0)),
+        Line::from(vec![Span::styled("█".repeat(busy), COLOUR.0), Span::styled("░".repeat(looking), COLOUR.1)]),
+        Line::from(format!("{:>3.0}%", worker.busy * 100.0)),
+    ])
+}
+
 const BAR: usize = 20;
+
+/// The part of a bar that shows a share.
+fn cells(share: f64) -> usize {
+    ((share * BAR as f64).round() as usize).min(BAR)
+}
 
 /// The shares of a stage's time, next to each other.
 fn bar(stage: &StageFrame) -> Line<'static> {
-    let cells = |share: f64| ((share * BAR as f64).round() as usize).min(BAR);
     let (working, blocked) = (cells(stage.working), cells(stage.blocked));
     let starved = BAR.saturating_sub(working + blocked);
     Line::from(vec![
@@ -164,7 +195,7 @@ fn seconds(time: f64) -> String {
 mod tests {
     use super::*;
     use millstream_core::{Arrow, pipeline};
-    use millstream_observe::{Change, Graph, RingFrame};
+    use millstream_observe::{Change, Graph, RingFrame, Stuck};
 
     /// A fan-out: `one` works, the stage with the long name is blocked half of the time, the others starve.
     fn seen() -> Seen {
@@ -235,6 +266,35 @@ mod tests {
         for part in ["│  2.50 M rows/s│", "rows/s", "7654321", "blocks", "1004"] {
             assert!(all.contains(part), "no {part:?} in\n{all}");
         }
+    }
+
+    #[test]
+    fn what_is_stuck_and_what_is_beside_and_the_workers_are_drawn() {
+        let mut seen = seen();
+        let frame = seen.frame.as_mut().unwrap();
+        let sentence = "`one` has reached number 7 and moved nothing for 3 s: its function has not returned.";
+        let mut stuck = Stuck::default();
+        stuck.sentence = sentence.to_owned();
+        frame.stuck.push(stuck);
+        let mut letters = StageFrame::default();
+        (letters.name, letters.moved) = ("one.dead-letters".to_owned(), 4321);
+        frame.side_outputs.push(letters);
+        for (busy, idle, parked) in [(1.0, 0.0, 0.0), (0.25, 0.5, 0.25)] {
+            let mut worker = WorkerFrame::default();
+            (worker.busy, worker.idle, worker.parked) = (busy, idle, parked);
+            frame.workers.push(worker);
+        }
+        let view = View { address: "here:1", seen: Some(&seen), lost: false, offset: (0, 0) };
+        let all = lines(&view, 130, view.height());
+        let at = |part: &str| all.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{all:#?}"));
+        assert!(at(sentence) < at("nothing holds the run back yet"), "{all:#?}");
+        let letters = &all[at("one.dead-letters")];
+        assert!(letters.contains("beside") && letters.contains(" 4321"), "{letters}");
+        let worker = &all[at("worker 1")];
+        for part in ["asleep 25%", " █████░░░░░░░░░░ ", " 25%"] {
+            assert!(worker.contains(part), "no {part:?} in {worker}");
+        }
+        assert!(at("worker 1") + 1 < all.len(), "it is the whole height: {all:#?}");
     }
 
     #[test]
