@@ -328,7 +328,12 @@ where
             say_no_shards("run", &pipeline.plan());
         }
         let files = flags.input.names();
-        progress::begin("run", &files.files, flags.run.quiet, Writes::AllTheTime);
+        // With a state it goes on within the files, and counts decompressed bytes.
+        let begin = match flags.run.keeping.state {
+            None => progress::begin,
+            Some(_) => progress::begin_without_length,
+        };
+        begin("run", &files.files, flags.run.quiet, Writes::AllTheTime);
         let config = config::run_with_slots(NUMBERS, flags.run).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
         let complaints = Complaints::of("run");
         let pipeline = self.pipeline.with_shards(shards.unwrap_or(1));

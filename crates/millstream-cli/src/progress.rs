@@ -42,12 +42,28 @@ pub(crate) enum Writes {
 /// Shows from now on how much of these files has been read, if standard error is a terminal and `quiet` is not set.
 /// Input that is typed at a terminal needs no progress.
 pub(crate) fn begin(program: &str, files: &[OsString], quiet: bool, writes: Writes) {
+    begin_reading(program, files, total, quiet, writes);
+}
+
+/// The same for inputs whose files do not say how much there is to read: an input that goes on or comes from elsewhere,
+/// the rows of a query, or a run that begins within a file.
+pub(crate) fn begin_without_length(program: &str, files: &[OsString], quiet: bool, writes: Writes) {
+    begin_reading(program, files, |_| None, quiet, writes);
+}
+
+fn begin_reading(
+    program: &str,
+    files: &[OsString],
+    length: impl FnOnce(&[OsString]) -> Option<u64>,
+    quiet: bool,
+    writes: Writes,
+) {
     let reads_terminal = files.iter().any(|name| name == "-") && stdin().is_terminal();
     let full = writes == Writes::AllTheTime && stdout().is_terminal();
     if quiet || reads_terminal || full || !stderr().is_terminal() {
         return;
     }
-    match total(files) {
+    match length(files) {
         Some(bytes) => show(
             program,
             ProgressBar::new(bytes),

@@ -249,7 +249,11 @@ impl RunText {
             }
         };
         let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
-        progress::begin("run", &read, self.run.quiet, Writes::AllTheTime);
+        let begin = match files.iter().all(Named::reads_whole_files) {
+            true => progress::begin,
+            false => progress::begin_without_length,
+        };
+        begin("run", &read, self.run.quiet, Writes::AllTheTime);
         Output::opened(&complaints, |output| {
             let live = files.iter().any(Named::is_endless) || !all_there(&files);
             let Some(outputs) = Outputs::open(&program, live, output, &complaints) else {

@@ -54,6 +54,22 @@ fn a_long_run_says_how_far_it_is() {
     assert!(text.contains("\r\u{1b}[2K  "), "{text:?}");
 }
 
+/// A followed file grows, so that its length at the beginning is not what is read.
+#[cfg(feature = "run")]
+#[test]
+fn a_followed_file_has_no_length() {
+    if !can_run("a_followed_file_has_no_length") {
+        return;
+    }
+    let scene = Scene::new().file("p.mill", "lines(\"log\", follow: true) | lines").file("log", prose(300_000));
+    // Not the function, so that the signal gets to the process.
+    let millstream = env!("CARGO_BIN_EXE_millstream");
+    let grows = "for n in 1 2 3 4 5 6; do sleep 0.4; echo more >> log; done; kill -TERM $!; wait $! || true";
+    let text = on_a_terminal(&scene, &format!("'{millstream}' run p.mill > out & {grows}"));
+    assert!(text.contains("millstream run ") && text.contains(" kB, "), "{text:?}");
+    assert!(!text.contains(" of 3") && !text.contains("left"), "{text:?}");
+}
+
 /// If the line does not fit, nothing of it remains.
 #[test]
 fn a_narrow_terminal_gets_a_short_line() {

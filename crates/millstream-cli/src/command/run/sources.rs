@@ -40,6 +40,12 @@ impl Named {
     pub(super) fn is_endless(&self) -> bool {
         self.of.follow || self.of.listen.is_some()
     }
+
+    /// Whether what it reads are files, each from its beginning to its end, so that their sizes say how much that is.
+    pub(super) fn reads_whole_files(&self) -> bool {
+        let is_fetched = |file: &OsString| is_url(&file.to_string_lossy());
+        !self.is_endless() && !self.is_query() && !self.files.iter().any(is_fetched)
+    }
 }
 
 /// Whether there is no such file, and the name has a character of a pattern.
@@ -321,5 +327,25 @@ impl Iterator for Sources {
             }
             self.advance()?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sizes_of_files_say_how_much_there_is_to_read_of_whole_files_alone() {
+        let reads_whole_files = |text: &str, files: &[&str]| {
+            let program = Program::load(text, 1, false).expect("a program");
+            let named = named(&program, files.iter().map(Into::into).collect()).expect("its sources");
+            named.iter().all(Named::reads_whole_files)
+        };
+        assert!(reads_whole_files("lines | count", &["log", "log.gz", "-"]));
+        assert!(!reads_whole_files("lines | count", &["log", "http://localhost/log"]));
+        assert!(!reads_whole_files("lines(\"log\", follow: true) | lines", &[]));
+        assert!(!reads_whole_files("jsonl(listen: \"127.0.0.1:0\") | count", &[]));
+        #[cfg(feature = "sqlite")]
+        assert!(!reads_whole_files("sqlite(\"shop.db\", query: \"select 1\") | count", &[]));
     }
 }
