@@ -12,6 +12,7 @@ mod following_run;
 #[cfg(feature = "service")]
 mod later;
 mod offers;
+mod on_storing;
 mod replay;
 mod running;
 mod same_numbers;
@@ -49,6 +50,7 @@ use described::Described;
 use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
 use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snapshot};
 use offers::Stores;
+use on_storing::OnStoring;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use storing::{Records, Storing};
@@ -64,7 +66,8 @@ use storing::{Records, Storing};
 ///
 /// The stream does not pause: each stage clones its state, and a separate thread writes the clones. One snapshot is
 /// stored at a time; if the next is taken before the last is stored, it waits, and later ones are left out. A snapshot
-/// that cannot be stored (the disk is full) does not end the job: [`Running::join`] says why, and older snapshots stay.
+/// that cannot be stored (the disk is full) does not end the job, and older snapshots stay:
+/// [`on_storing`](Persistent::on_storing) says so at once, and [`Running::join`] says at the end how many there were.
 ///
 /// ```
 /// use millstream::{io::{Block, FileSink}, prelude::*, state::{Cadence, Persistent, StateDir, TextFiles}};
@@ -102,6 +105,7 @@ pub struct Persistent {
     effects: Vec<Effects>,
     letters: Option<KeptLetters>,
     side_sinks: Vec<Arc<dyn OfJob>>,
+    on_storing: OnStoring,
     redo: bool,
     versions: Versions,
 }
@@ -112,7 +116,8 @@ impl Persistent {
         let retention = Retention { count: Some(5), ..Retention::default() };
         let (cadence, job, versions) = (Cadence::default(), Value::Null, Versions::default());
         let (effects, letters, side_sinks) = (Vec::new(), None, Vec::new());
-        Persistent { rings, dir, cadence, retention, job, effects, letters, side_sinks, redo: false, versions }
+        let (on_storing, redo) = (OnStoring::default(), false);
+        Persistent { rings, dir, cadence, retention, job, effects, letters, side_sinks, on_storing, redo, versions }
     }
 
     /// Sets when snapshots are taken.
@@ -155,12 +160,6 @@ impl Persistent {
     #[must_use]
     pub fn redo(self) -> Self {
         Persistent { redo: true, ..self }
-    }
-
-    /// Sets the description of the job in the manifests: how it was started, for tools that start it again.
-    #[must_use]
-    pub fn described_as(self, job: Value) -> Self {
-        Persistent { job, ..self }
     }
 
     /// Starts the job, and waits for its end: see [`start`](Persistent::start) and [`Running::wait`].
@@ -253,7 +252,7 @@ impl Persistent {
             Box::new(move |at| trail.at(at).is_some_and(|(number, mark)| source.has_passed(&mark, at - number)))
         };
         let claimed = Claimed::default();
-        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, side_sinks, .. } = self;
+        let Persistent { mut rings, dir, cadence, retention, job, effects, letters, side_sinks, on_storing, .. } = self;
         if let Some(snapshot) = snapshot {
             rings = resumed(rings, snapshot, changed);
         }
@@ -269,7 +268,7 @@ impl Persistent {
             Box::new(move |oldest: &Value| source.forget(oldest))
         };
         let begins = Some((id, at, numbers));
-        let records = Records { position, forget, effects, letters, begins };
+        let records = Records { position, forget, effects, letters, begins, on_storing };
         let of_side_sinks = side_sinks.iter().map(|sink| (sink.name().to_owned(), sink.claimed()));
         let claims = AllClaimed { sink: claimed.clone(), side_sinks: of_side_sinks.collect() };
         let plan = Described::new(&plan, job);

@@ -360,6 +360,18 @@ pub(crate) fn say_waits(complaints: &Complaints, why: &impl Display) {
     complaints.note(&format!("--state: {why}: the input waits for room"));
 }
 
+/// Says at once, also if the run is quiet, that snapshots cannot be stored, and that they are stored again: meanwhile a
+/// start would repeat more and more.
+pub(super) fn say_storing(complaints: &Complaints) -> impl Fn(Result<u64, &str>) + Send + Sync + use<> {
+    let complaints = complaints.clone();
+    move |outcome| {
+        complaints.note(&match outcome {
+            Ok(at) => format!("--state: snapshots are stored again, the first at number {at}"),
+            Err(why) => format!("--state: a snapshot could not be stored, and the run goes on without it: {why}"),
+        });
+    }
+}
+
 fn say_stored(complaints: &Complaints, stored: &Stored) {
     if let Some(why) = &stored.last_failure {
         complaints.note(&format!("--state: {} snapshots could not be stored. The last of them: {why}", stored.failed));

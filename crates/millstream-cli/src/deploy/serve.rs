@@ -9,6 +9,7 @@ use change::UP_WITHIN;
 pub(super) use took_over::Followed;
 pub(crate) use took_over::TookOver;
 
+use super::keep::say_storing;
 use super::{Failed, Runs};
 use crate::config::{Doing, Keep};
 use crate::environment::TOKEN;
@@ -23,8 +24,8 @@ use millstream_state::{Following, JobError, Persistent, Recorded, Retention, Run
 use serde_json::Value;
 use std::io;
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// The interval between checks whether the run has failed, or a process wants to take over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -93,10 +94,10 @@ pub(crate) trait Serves {
 
     /// The time after which a connection without a request is closed.
     fn idle(&self) -> Duration;
-}
 
     /// Reports to readers of the service's page how it is about to end.
     fn ends(&self, outcome: Outcome);
+}
 
 /// A run of a service.
 type Started<S> = (Client<<S as Serves>::Request, <S as Serves>::Answer>, Serving);
@@ -107,10 +108,10 @@ type FollowingOf<S> = Following<<S as Serves>::Request, <S as Serves>::Answer>;
 /// The time limit to answer open requests when a service ends. Later ones are cut off.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
-/// A running service, with its state kept or not.
 /// The time in which readers of the page can get the last state. `top` asks four times a second.
 const LAST_WHILE: Duration = Duration::from_millis(300);
 
+/// A running service, with its state kept or not.
 enum Serving {
     Volatile(Box<Handle<()>>),
     Kept(Box<Running<()>>),
@@ -197,11 +198,11 @@ impl Runs {
             Ok(started) => started?,
             Err(refused) => return Ok(Err(refused)),
         };
-        let mut watching = self.attend(&serving);
         match &before {
             Some(before) => self.shown.begins_after(before.process.process()),
             None => self.shown.begins_alone(),
         }
+        let mut watching = self.attend(&serving);
         let server = match service
             .open(service.routes(client, serving.observer()), before.as_ref().map(|before| &before.process))
         {
@@ -219,15 +220,15 @@ impl Runs {
                 if let (Some(_), Some(offer)) = (signal, &offer) {
                     offer.settle();
                 }
+                service.ends(signal.map_or(Outcome::PipelineFailed, Outcome::Interrupted));
+                if server.counters().open() > 0 {
+                    thread::sleep(LAST_WHILE);
+                }
                 self.close(server);
                 return self.end(serving, watching).map(Ok);
             };
             serving.rest();
             let held = Instant::now();
-                service.ends(signal.map_or(Outcome::PipelineFailed, Outcome::Interrupted));
-                if server.counters().open() > 0 {
-                    thread::sleep(LAST_WHILE);
-                }
             let left = server.hold(GRACE);
             serving.close();
             if serving.lets_go() {
@@ -312,7 +313,7 @@ impl Runs {
     fn job(&self, dir: StateDir, keep: &Keep) -> Persistent {
         let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
         let job = Persistent::new(self.config.rings.clone(), dir).described_as(doing(keep).0.clone()).keep(retention);
-        job.snapshot_every(keep.cadence)
+        job.snapshot_every(keep.cadence).on_storing(say_storing(&self.complaints))
     }
 }
 

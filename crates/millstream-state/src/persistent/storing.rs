@@ -3,6 +3,7 @@
 use super::Stored;
 use super::described::Described;
 use super::offers::{Offers, Order, Stores};
+use super::on_storing::OnStoring;
 use crate::claims::{AllClaimed, Held, output_of};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
@@ -64,7 +65,7 @@ impl Storing {
         stores: Arc<Stores>,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
-        let Records { position, forget, effects, letters, begins } = records;
+        let Records { position, forget, effects, letters, begins, on_storing } = records;
         let (numbers, room) = (begins.into_iter().collect(), dir.room().clone());
         let store = Store {
             dir,
@@ -81,6 +82,7 @@ impl Storing {
             letters,
             numbers,
             room: room.clone(),
+            on_storing,
         };
         let count: Arc<AtomicU64> = Arc::default();
         let counts = count.clone();
@@ -155,12 +157,14 @@ pub(super) struct Store {
     pub(super) numbers: VecDeque<Numbers>,
     /// By which the job's journals ask for room.
     pub(super) room: Arc<Room>,
+    on_storing: OnStoring,
 }
 
 /// The id of a snapshot, its number, and those of the stages there.
 type Numbers = (u64, u64, Vec<(String, u64)>);
 
-/// What belongs to the snapshots: it is stored with them, or is kept as long as they need it, or needs them.
+/// What belongs to the snapshots: it is stored with them, is kept as long as they need it, needs them, or hears of
+/// them.
 pub(super) struct Records {
     pub(super) position: Position,
     pub(super) forget: Forget,
@@ -168,6 +172,7 @@ pub(super) struct Records {
     pub(super) letters: Option<KeptLetters>,
     /// The snapshot with which the run begins.
     pub(super) begins: Option<Numbers>,
+    pub(super) on_storing: OnStoring,
 }
 
 impl Store {
@@ -231,10 +236,15 @@ impl Store {
             let outcome = outcome.map(|()| at);
             match &outcome {
                 Ok(_) if overtaken => {}
-                Ok(at) => (stored.snapshots, stored.last, newest) = (stored.snapshots + 1, Some(*at), Some(*at)),
+                Ok(at) => {
+                    (stored.snapshots, stored.last, newest) = (stored.snapshots + 1, Some(*at), Some(*at));
+                    self.on_storing.stored(*at);
+                }
                 Err(why) => {
                     stored.failed += 1;
-                    stored.last_failure = Some(format!("the snapshot at number {at}: {why}"));
+                    let why = format!("the snapshot at number {at}: {why}");
+                    self.on_storing.failed(&why);
+                    stored.last_failure = Some(why);
                 }
             }
             count.store(stored.snapshots, Ordering::Release);

@@ -4,10 +4,11 @@ use crate::machine::{Machine, persistent};
 use crate::simulated::Faults;
 use millstream::prelude::*;
 use millstream::state::journal::JournalOptions;
-use millstream::state::{JobError, journaled};
+use millstream::state::{Cadence, JobError, again, journaled};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 fn counted() -> impl Pipeline<String, String> + Lasting {
     pipeline::<String>().scan(0_u64, |n, value| (format!("{n} {value}"), *n += 1).0).named("count").any_edge()
@@ -80,4 +81,33 @@ fn a_live_source_that_does_not_wait_ends_with_the_error_and_goes_on_later() {
     let all = (0..before).map(|n| format!("0/{n}")).chain((0..60).map(|n| format!("1/{n}")));
     assert!(before > 10 && before < 60, "{before}");
     assert_eq!(kept[1], expected(&all.collect::<Vec<_>>()));
+}
+
+#[test]
+fn a_job_says_at_once_that_snapshots_fail_and_that_they_are_stored_again() {
+    let machine = Machine::new();
+    machine.ended(|machine, table| {
+        let (state, disk, heard) = (machine.open().unwrap(), &machine.disk, Arc::new(Mutex::new(Vec::new())));
+        let hears = heard.clone();
+        let says = move |outcome: Result<u64, &str>| hears.lock().unwrap().push(outcome.map_err(str::to_owned));
+        let said = || std::mem::take(&mut *heard.lock().unwrap());
+        let job = persistent(state, 1).snapshot_every(Cadence::OnCall).on_storing(says);
+        let values = again(|| (0..).map(|n: u64| n.to_string()).inspect(|_| thread::sleep(Duration::from_millis(1))));
+        let running = job.start(&counted(), values, table).unwrap();
+        for _ in 0..2 {
+            running.snapshot().unwrap();
+            assert!(said().is_empty());
+            disk.set_faults(Faults { room: Some(0), ..Faults::default() });
+            // One at the number of the snapshot before is stored already.
+            let why = std::iter::repeat_with(|| running.snapshot()).find_map(Result::err).unwrap();
+            assert!(why.contains("no storage space"), "{why}");
+            running.snapshot().unwrap_err();
+            let first = said();
+            let [Err(first)] = &first[..] else { panic!("{first:?}") };
+            assert!(first.starts_with("the snapshot at number ") && first.ends_with(&why), "{first}");
+            disk.set_faults(Faults::default());
+            let at = running.snapshot().unwrap().expect("it runs");
+            assert_eq!(said(), vec![Ok(at)]);
+        }
+    });
 }

@@ -1,6 +1,7 @@
 //! The beginning of a run whose state is kept.
 
 use super::super::{Failed, Runs};
+use super::say_storing;
 use super::taken::Taken;
 use crate::config::Keep;
 use crate::message::{Complaints, quoted};
@@ -47,7 +48,8 @@ impl Runs {
     pub(super) fn persistent(&self, keep: &Keep, dir: StateDir, job: &Value) -> Persistent {
         let retention = Retention { count: Some(keep.snapshots), ..Retention::default() };
         let persistent = Persistent::new(self.config.rings.clone(), dir).described_as(job.clone());
-        keep.judged(persistent).keep(retention).snapshot_every(keep.cadence)
+        let persistent = persistent.keep(retention).snapshot_every(keep.cadence);
+        keep.judged(persistent).on_storing(say_storing(&self.complaints))
     }
 
     pub(super) fn say_removed(&self, dir: &StateDir) {
