@@ -8,6 +8,18 @@ use crate::outcome::Outcome;
 use crate::{name, output, progress, stats, watching};
 use millstream_exec::RunError;
 use millstream_state::JobError;
+use std::io::{self, ErrorKind};
+
+/// The sink's name among the stages.
+const SINK: &str = "sink";
+
+/// Whether the output could not be written. A value that an output refuses, as a table does, is
+/// [invalid data](ErrorKind::InvalidData): it is the pipeline's.
+fn is_of_output(error: &RunError) -> bool {
+    let RunError::Stage { stage, cause, .. } = error else { return false };
+    let error = cause.error().and_then(|error| error.downcast_ref::<io::Error>());
+    stage == SINK && error.is_some_and(|error| error.kind() != ErrorKind::InvalidData)
+}
 
 impl Runs {
     /// Writes the reports that the flags ask for, the hash last.
@@ -60,6 +72,10 @@ impl Runs {
                     _ => Outcome::InputOrOutputFailed,
                 })
             }
+            Failed::Run(error) if is_of_output(error) => {
+                say_own(&why);
+                Outcome::InputOrOutputFailed
+            }
             Failed::Run(_) | Failed::Model(_) => {
                 say_own(&why);
                 self.say_replay(failed);
@@ -72,10 +88,12 @@ impl Runs {
         outcome
     }
 
-    /// Prints the command that fails in the same way, if the run's state is kept.
+    /// Prints the command that fails in the same way, if the run's state is kept. A replay has a sink of its own.
     fn say_replay(&self, failed: &Failed) {
         let Some(Keep { dir, doing: Doing::Run { .. }, .. }) = &self.config.keep else { return };
-        if let Failed::Run(RunError::Stage { .. }) = failed {
+        if let Failed::Run(RunError::Stage { stage, .. }) = failed
+            && stage != SINK
+        {
             say_own(&format!("to repeat the failure: {} replay {}", name::typed(), quoted(dir.as_os_str())));
         }
     }

@@ -1,6 +1,6 @@
-//! `run --state` while its snapshots cannot be stored.
+//! `run --state` while its snapshots cannot be stored, and when its output cannot be written.
 
-use crate::scene::{PATIENCE, Scene, ended};
+use crate::scene::{PATIENCE, Scene, Seen, ended};
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
@@ -66,4 +66,20 @@ fn a_quiet_run_says_that_snapshots_fail_and_that_they_are_stored_again() {
     let said = said();
     assert!(said.starts_with("millstream run: --state: a snapshot could not be stored, and the run goes on"), "{said}");
     assert_eq!(said.lines().count(), 4, "{said}");
+}
+
+/// No file of the process may have more than 100 blocks.
+#[test]
+fn an_output_that_cannot_be_written_is_not_blamed_on_the_pipeline() {
+    let rows: String = (0..20_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    for text in ["jsonl(\"rows\") | where(.n >= 0)", "jsonl(\"rows\") | jsonl(\"sink\")"] {
+        let scene = Scene::new().file("rows", &rows).file("p.mill", text);
+        let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" run --quiet p.mill --state state";
+        let mut command = with_output(&scene, scene.command("sh", "-c"));
+        command.arg(script).arg(env!("CARGO_BIN_EXE_millstream"));
+        let seen = Seen::of(command.stderr(Stdio::piped()).output().expect("it ends"));
+        assert!(seen.stderr.contains("stage \"sink\", number ") && seen.stderr.contains("File too large"), "{seen:?}");
+        assert!(!seen.stderr.contains("to repeat the failure"), "{}", seen.stderr);
+        assert_eq!(seen.code, Some(1), "{}", seen.stderr);
+    }
 }

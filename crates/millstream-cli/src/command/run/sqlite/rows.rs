@@ -91,7 +91,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// If the table refuses a row, or the database cannot be written. The rows before the failure are added.
+    /// If the table refuses a row ([`InvalidData`](io::ErrorKind::InvalidData)), or the database cannot be written. The
+    /// rows before the failure are added.
     pub(in super::super) fn insert(&mut self, table: &str, rows: &[u8]) -> io::Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -100,25 +101,26 @@ impl Database {
             self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
         }
         let added = self.insert_rows(table, rows.split(|byte| *byte == b'\n').filter(|row| !row.is_empty()));
-        added.map_err(|why| io::Error::other(format!("table {table}: {why}")))
+        added.map_err(|error| io::Error::new(error.kind(), format!("table {table}: {error}")))
     }
 
-    fn insert_rows<'a>(&mut self, name: &str, rows: impl Iterator<Item = &'a [u8]>) -> Result<(), String> {
+    fn insert_rows<'a>(&mut self, name: &str, rows: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
         let Database { connection, tables, parts, .. } = self;
         let mut open: Option<Statement<'_>> = None;
         for row in rows {
             let shown = || shortened(&String::from_utf8_lossy(row), SHOWN);
-            let fields = fields(row).ok_or_else(|| format!("a row must be a flat object, but is {}", shown()))?;
+            let no_row = || refused(format!("a row must be a flat object, but is {}", shown()));
+            let fields = fields(row).ok_or_else(no_row)?;
             let names = || fields.iter().map(|field| field.0);
             if !tables.get(name).is_some_and(|table| table.columns.iter().map(Vec::as_slice).eq(names())) {
                 open = None;
                 let table = begun(connection, name, &fields)?;
-                parts.as_ref().map_or(Ok(()), |_| can_be_taken_out(connection, name))?;
+                parts.as_ref().map_or(Ok(()), |_| can_be_taken_out(connection, name)).map_err(refused)?;
                 tables.insert(name.to_owned(), table);
             }
             let statement = match &mut open {
                 Some(statement) => statement,
-                None => open.insert(connection.prepare(&tables[name].insert).map_err(|error| said(&error))?),
+                None => open.insert(connection.prepare(&tables[name].insert).map_err(|error| of_row(&error, said))?),
             };
             let values = (1..).zip(&fields);
             let bound = values.map(|(n, (_, value))| statement.raw_bind_parameter(n, in_sql(&scalar(value))));
@@ -126,9 +128,9 @@ impl Database {
             match added {
                 Ok(_) => parts.iter_mut().for_each(|parts| parts.added(name, connection.last_insert_rowid())),
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                    return Err(format!("it refuses the row {}: {}", shown(), said(&error)));
+                    return Err(refused(format!("it refuses the row {}: {}", shown(), said(&error))));
                 }
-                Err(error) => return Err(said(&error)),
+                Err(error) => return Err(of_row(&error, said)),
             }
         }
         Ok(())
@@ -199,8 +201,21 @@ fn failed(error: Error) -> io::Error {
     io::Error::other(said(&error))
 }
 
+fn refused(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// An error at a row: the row does not fit the table, or the database cannot be written.
+fn of_row(error: &Error, said: impl Fn(&Error) -> String) -> io::Error {
+    match error.sqlite_error_code() {
+        // The last one is that of SQL that is wrong, which was made from the row.
+        None | Some(ErrorCode::TypeMismatch | ErrorCode::TooBig | ErrorCode::Unknown) => refused(said(error)),
+        Some(_) => io::Error::other(said(error)),
+    }
+}
+
 /// Makes the table if it does not exist.
-fn begun(connection: &Connection, name: &str, fields: &[(&[u8], &[u8])]) -> Result<Table, String> {
+fn begun(connection: &Connection, name: &str, fields: &[(&[u8], &[u8])]) -> io::Result<Table> {
     let column = |(name, _): &(&[u8], &[u8])| match scalar_of(name) {
         Some(Scalar::Text(name)) => quoted(&String::from_utf8_lossy(&name)),
         _ => quoted(""),
@@ -209,11 +224,11 @@ fn begun(connection: &Connection, name: &str, fields: &[(&[u8], &[u8])]) -> Resu
     let (table, places) = (quoted(name), vec!["?"; fields.len()].join(", "));
     // Columns without a type leave values as they are.
     let make = format!("CREATE TABLE IF NOT EXISTS {table} ({columns})");
-    connection.execute_batch(&make).map_err(|error| said(&error))?;
+    connection.execute_batch(&make).map_err(|error| of_row(&error, said))?;
     let insert = format!("INSERT INTO {table} ({columns}) VALUES ({places})");
     if let Err(error) = connection.prepare(&insert) {
-        let there = columns_of(connection, name).unwrap_or_default();
-        return Err(format!("{}; its columns are {}", said(&error), there.join(", ")));
+        let there = columns_of(connection, name).unwrap_or_default().join(", ");
+        return Err(of_row(&error, |error| format!("{}; its columns are {there}", said(error))));
     }
     Ok(Table { columns: fields.iter().map(|field| field.0.to_vec()).collect(), insert })
 }
@@ -281,7 +296,7 @@ mod tests {
         database.connection.pragma_update(None, "max_page_count", 4).expect("a limit");
         let row = format!("{{\"n\":\"{}\"}}\n", "x".repeat(1000));
         let why = database.insert("t", row.repeat(100).as_bytes()).unwrap_err();
-        assert_eq!(why.to_string(), "table t: the disk is full");
+        assert_eq!((why.to_string().as_str(), why.kind()), ("table t: the disk is full", io::ErrorKind::Other));
         drop(database);
         let there: i64 = Connection::open(path)
             .and_then(|db| db.query_row("SELECT count(*) FROM t", (), |row| row.get(0)))
