@@ -1,8 +1,10 @@
-//! `state` and `replay` of a followed file, whose blocks depend on when they were read.
+//! `state` and `replay` of a followed file, whose blocks depend on when they were read; and a signal that ends them.
 
 use crate::scene::{Input, PATIENCE, Scene, ended};
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -111,4 +113,31 @@ fn a_number_of_a_followed_file_is_the_run_s_or_is_refused() {
     fs::remove_file(scene.path("log.1")).expect("the log");
     let seen = look(&format!("replay state --from {from} --to {to}"));
     assert!(seen.stderr.contains("is no longer in its directory") && seen.code == Some(1), "{}", seen.stderr);
+}
+
+/// The server does not answer them.
+#[test]
+fn a_signal_ends_a_look_or_a_replay_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let scene = Scene::new().file("p.mill", format!("jsonl(\"http://{address}/rows\") | map(.n)"));
+    let mut run = start(&scene);
+    let (mut stream, _) = listener.accept().expect("a connection");
+    let mut request = BufReader::new(stream.try_clone().expect("a stream")).lines().map_while(Result::ok);
+    assert!(request.any(|line| line.is_empty()));
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\n{{\"n\":1}}\n")
+        .expect("it is read");
+    assert!(ended(&mut run).success());
+    assert_eq!(text_of(&scene, "out"), "1\n");
+    for args in ["state state --at end", "replay state"] {
+        let mut command = scene.command("millstream", args);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut looks = command.spawn().expect("it starts");
+        // It has begun to read.
+        let waits = listener.accept().expect("a connection");
+        let signal = scene.command("kill", &format!("-TERM {}", looks.id()));
+        assert_eq!(scene.run(signal, Input::Nothing).code, Some(0));
+        assert_eq!(ended(&mut looks).signal(), Some(15), "{args}");
+        drop(waits);
+    }
 }
