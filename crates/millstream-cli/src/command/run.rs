@@ -292,7 +292,8 @@ fn run_into(
     let changes = change::Changes::offer(accepts);
     #[cfg(feature = "page")]
     if let Some(changes) = &changes {
-        let of = change::Of { program: program.clone(), read: files.clone(), quiet, complaints: complaints.clone() };
+        let (texts, complaints) = (ends::Texts::of(program.clone()), complaints.clone());
+        let of = change::Of { texts, read: files.clone(), quiet, complaints };
         let (changes, files) = (changes.clone(), outputs.files());
         runs.when_started(move |upgrader| changes.begin(of, change::OnRings { upgrader, files }));
     }
@@ -318,15 +319,18 @@ fn run_into(
     count_rows(program);
     let ran = runs.run(&program.pipeline, FromFiles { values: sources, waits }, outputs, Outputs::write);
     #[cfg(feature = "page")]
-    changes.iter().for_each(change::Changes::end);
+    let texts = changes.as_ref().and_then(change::Changes::end);
+    #[cfg(not(feature = "page"))]
+    let texts = None;
+    let texts = texts.unwrap_or_else(|| ends::Texts::of(program.clone()));
     match ran {
         Ok(outputs) => {
             outputs.finish(quiet);
             if !quiet {
                 if runs.interrupted() && !endless {
-                    ends::say_interrupted(program, reached.within().as_deref(), complaints);
+                    ends::say_interrupted(&texts, reached.within().as_deref(), complaints);
                 }
-                ends::say_alone(program, complaints);
+                ends::say_alone(&texts, complaints);
             }
             runs.finish()
         }

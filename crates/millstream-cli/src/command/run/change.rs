@@ -1,6 +1,7 @@
 //! `--accept-upgrades`: a run goes on with another text, which a client posts to its page.
 
 use super::change_rules::{advice, names_states};
+use super::ends::Texts;
 use super::files::Files;
 use super::outputs::{Place, overwritten};
 use super::sink_file::file_of;
@@ -39,8 +40,8 @@ struct Running {
 
 /// A run, as a change of its text sees it.
 pub(super) struct Of {
-    /// The present text.
-    pub(super) program: Program,
+    /// The present text, and those before it.
+    pub(super) texts: Texts,
     /// Its sources.
     pub(super) read: Vec<Named>,
     pub(super) quiet: bool,
@@ -121,9 +122,12 @@ impl Changes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run is over.
-    pub(super) fn end(&self) {
-        *self.lock() = State::Over;
+    /// The run is over. Returns its texts, if it has begun.
+    pub(super) fn end(&self) -> Option<Texts> {
+        match std::mem::replace(&mut *self.lock(), State::Over) {
+            State::Runs(running) => Some(running.of.texts),
+            State::NotBegun | State::Over => None,
+        }
     }
 
     /// Answers a request.
@@ -155,7 +159,7 @@ fn refused(why: &str) -> (u16, Value) {
 impl Running {
     /// Checks a text, and goes on with it unless the request asks only for a check.
     fn change(&mut self, asked: &Asked) -> Result<Answered, Answered> {
-        let Of { program, read, .. } = &self.of;
+        let Of { texts: Texts { program, .. }, read, .. } = &self.of;
         let next = program.next(&asked.text).map_err(|wrong| Answered {
             code: Outcome::WrongUse.code(),
             wrong: wrong.in_file(asked.name.clone()).to_string(),
@@ -175,7 +179,7 @@ impl Running {
         let goes_on = Next { program: &next, text: &asked.text, upgrade };
         let Made { report, error } = self.run.go_on(program, goes_on).map_err(Answered::refused)?;
         count_rows(&next);
-        self.of.program = next;
+        self.of.texts.replace(next);
         let report = report.ok_or_else(|| Answered::refused("the run is over".to_owned()))?;
         let Of { quiet, complaints, .. } = &self.of;
         if !quiet {

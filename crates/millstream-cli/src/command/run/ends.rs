@@ -2,13 +2,58 @@
 
 use super::many;
 use crate::message::{Complaints, quoted};
-use millstream_mill::{JoinCount, Program};
+use millstream_mill::{JoinCount, Program, RowCounts};
 use millstream_registry::Literal;
 use std::ffi::OsStr;
 
+/// The texts of a run.
+pub(super) struct Texts {
+    /// The last one.
+    pub(super) program: Program,
+    /// The counts of those that it has replaced.
+    earlier: Vec<RowCounts>,
+}
+
+impl Texts {
+    pub(super) fn of(program: Program) -> Self {
+        Texts { program, earlier: Vec::new() }
+    }
+
+    /// The run goes on with another text.
+    #[cfg(feature = "page")]
+    pub(super) fn replace(&mut self, next: Program) {
+        let before = std::mem::replace(&mut self.program, next);
+        self.earlier.push(before.rows().clone());
+    }
+
+    fn counts(&self) -> impl Iterator<Item = &RowCounts> {
+        self.earlier.iter().chain([self.program.rows()])
+    }
+
+    /// The rows that were read.
+    fn read(&self) -> u64 {
+        self.counts().filter_map(|rows| rows.of("source")).sum()
+    }
+
+    /// The joins of the last text, with the counts of their names in the texts before it.
+    fn joins(&self) -> Vec<JoinCount> {
+        let mut joins = self.program.rows().joins();
+        for before in self.earlier.iter().rev().flat_map(RowCounts::joins) {
+            for join in joins.iter_mut().filter(|join| join.name == before.name) {
+                join.rows += before.rows;
+                join.alone += before.alone;
+                join.key = join.key.take().or_else(|| before.key.clone());
+                join.other_key = join.other_key.take().or_else(|| before.other_key.clone());
+            }
+        }
+        joins
+    }
+}
+
 /// A signal has ended a run before it had read everything: how far it came, and what its answers are of.
-pub(super) fn say_interrupted(program: &Program, within: Option<&OsStr>, complaints: &Complaints) {
+pub(super) fn say_interrupted(texts: &Texts, within: Option<&OsStr>, complaints: &Complaints) {
     let Some(file) = within else { return };
+    let program = &texts.program;
     let has = |what: &str| program.calls().iter().any(|call| call.given(what).is_some());
     let answers = if has("every") || has("session") {
         "windows that were still open have answered with the rows that had come"
@@ -18,7 +63,7 @@ pub(super) fn say_interrupted(program: &Program, within: Option<&OsStr>, complai
         "the output is that of these rows"
     };
     let file = if file == "-" { "standard input".to_owned() } else { quoted(file) };
-    let rows = many(program.rows().of("source").unwrap_or_default(), "row");
+    let rows = many(texts.read(), "row");
     complaints.note(&format!("interrupted within {file}, after {rows}: {answers}"));
 }
 
@@ -38,9 +83,9 @@ fn has_folds(program: &Program) -> bool {
 }
 
 /// Says of joins that rows found no partner. With `keep` they are in the output, unless all of them are alone.
-pub(super) fn say_alone(program: &Program, complaints: &Complaints) {
-    for JoinCount { name, rows: all, alone, key, other_key } in program.rows().joins() {
-        let call = program.calls().iter().find(|call| call.name == name);
+pub(super) fn say_alone(texts: &Texts, complaints: &Complaints) {
+    for JoinCount { name, rows: all, alone, key, other_key } in texts.joins() {
+        let call = texts.program.calls().iter().find(|call| call.name == name);
         let keeps = call.is_some_and(|call| call.given("keep") == Some(&Literal::Truth(true)));
         if alone == 0 || (alone < all && keeps) {
             continue;

@@ -14,6 +14,7 @@ mod shown;
 mod sources;
 mod text;
 
+use super::ends::Texts;
 use super::sink_file::is_url;
 use super::sources::{Endless, Named};
 use super::{RunText, Text, files_of};
@@ -87,7 +88,9 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
             changes.iter().for_each(|changes| job.takes(changes, &asked, &mut runs));
             let ended = job.run(&asked, &mut runs, shown.take(), follows);
             #[cfg(feature = "page")]
-            changes.iter().for_each(super::change::Changes::end);
+            let texts = changes.as_ref().and_then(super::change::Changes::end);
+            #[cfg(not(feature = "page"))]
+            let texts = None;
             let again = match &ended {
                 Ok(Ended::Ran(Err(Failed::GoesOn))) => Some(Keep { take_over: false, goes_on: true, ..keep.clone() }),
                 Ok(Ended::Ran(Err(failed))) => follows.again(failed).then(|| keep.clone()),
@@ -104,12 +107,13 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
             runs.end_clients();
             return match ended {
                 Ok(Ended::Ran(Ok(counts))) => {
+                    let texts = texts.unwrap_or_else(|| Texts::of(job.kept.program.clone()));
                     if runs.interrupted() && !quiet && !job.files.iter().any(Named::is_endless) {
-                        super::ends::say_left_off(&job.kept.program, complaints);
+                        super::ends::say_left_off(&texts.program, complaints);
                     }
                     counts.into_iter().for_each(|counts| counts.say(quiet));
                     if !quiet {
-                        super::ends::say_alone(&job.kept.program, complaints);
+                        super::ends::say_alone(&texts, complaints);
                     }
                     runs.finish()
                 }
@@ -155,8 +159,8 @@ impl Job {
     #[cfg(feature = "page")]
     fn takes(&self, changes: &super::change::Changes, asked: &Asked, runs: &mut Runs) {
         let Job { kept, keep, files, read, outputs, .. } = self;
-        let (program, complaints) = (kept.program.clone(), asked.complaints.clone());
-        let of = super::change::Of { program, read: files.clone(), quiet: asked.quiet, complaints };
+        let (texts, complaints) = (Texts::of(kept.program.clone()), asked.complaints.clone());
+        let of = super::change::Of { texts, read: files.clone(), quiet: asked.quiet, complaints };
         let (outputs, keep, read) = (outputs.clone(), keep.clone(), read.clone());
         let changes = changes.clone();
         runs.when_kept_started(move |upgrader| {
