@@ -70,6 +70,8 @@ mod run_sqlite;
 #[cfg(all(feature = "page", feature = "sqlite"))]
 mod run_sqlite_state;
 mod run_state;
+#[cfg(feature = "run")]
+mod run_unstored;
 mod scene;
 #[cfg(feature = "serve")]
 mod serve;
@@ -91,6 +93,8 @@ mod upgrade;
 mod upgrade_kept;
 #[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_run;
+#[cfg(all(feature = "page", feature = "run"))]
+mod upgrade_said;
 mod uppercase;
 mod verify;
 mod wc;
