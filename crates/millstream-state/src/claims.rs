@@ -86,6 +86,13 @@ pub trait Claims {
     fn holds(&self) -> Option<SequenceNumber> {
         None
     }
+
+    /// No run begins before this claim any more: it is that of the oldest snapshot that is kept. What the sink keeps
+    /// only to go back further can go. The claim may be one of an earlier process. Called before a
+    /// [`claim`](Claims::claim), once snapshots were removed.
+    fn forget(&mut self, oldest: &Value) {
+        let _ = oldest;
+    }
 }
 
 /// Why a sink cannot be opened at a claim.
@@ -133,6 +140,8 @@ struct AllClaims {
     /// that the sink was given.
     wants_last: AtomicBool,
     last: Mutex<Option<(u64, Value)>>,
+    /// The claim of the oldest snapshot that is kept, until the sink knows it.
+    oldest: Mutex<Option<Value>>,
 }
 
 impl Claimed {
@@ -163,6 +172,21 @@ impl Claimed {
     /// Forgets all claims.
     pub(crate) fn clear(&self) {
         self.claims().clear();
+        self.take_oldest();
+    }
+
+    fn oldest(&self) -> MutexGuard<'_, Option<Value>> {
+        self.0.oldest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No run begins before this claim any more.
+    fn begin_at(&self, oldest: &Value) {
+        *self.oldest() = Some(oldest.clone());
+    }
+
+    /// The claim before which no run begins any more, if the sink does not know it.
+    fn take_oldest(&self) -> Option<Value> {
+        self.oldest().take()
     }
 
     /// The claim before this number.
@@ -203,6 +227,9 @@ impl<A: Shape, K: Sink<A> + Claims> Sink<A> for AtMarks<K> {
 
     fn mark(&mut self, next: SequenceNumber) -> Result<(), Self::Error> {
         self.sink.mark(next).map_err(Into::into)?;
+        if let Some(oldest) = self.claimed.take_oldest() {
+            self.sink.forget(&oldest);
+        }
         let claim = self.sink.claim()?;
         self.claimed.put(next, claim);
         Ok(())

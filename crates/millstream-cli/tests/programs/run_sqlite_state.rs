@@ -127,6 +127,31 @@ fn rows_that_are_committed_without_a_snapshot_are_not_there_twice_nor_lost() {
     assert_eq!(numbers(&scene, "SELECT n FROM t ORDER BY rowid"), (0..250).collect::<Vec<_>>());
 }
 
+/// The notes of added rows stay as long as a snapshot is kept that needs them.
+#[test]
+fn a_run_forgets_what_only_removed_snapshots_needed() {
+    let scene = Scene::new().file("p.mill", "jsonl(\"rows\", follow: true) | sqlite(\"t.db\", table: \"t\")");
+    append(&scene, "rows", "");
+    let (child, since) = (start(&scene, "--snapshot-every 1 --snapshots 2"), Instant::now());
+    let add = |n: u64| {
+        append(&scene, "rows", &rows(n..n + 1));
+        until(|| count(&scene, "t") == n as i64 + 1);
+    };
+    let mut n = 0;
+    while n == 0 || numbers(&scene, "SELECT oldest FROM millstream_parts") == [0] {
+        assert!(since.elapsed() < PATIENCE, "it forgets nothing");
+        add(n);
+        n += 1;
+    }
+    kill(child);
+    let left = "SELECT count(*) FROM millstream_part_rows WHERE part <= (SELECT oldest FROM millstream_parts)";
+    assert_eq!(numbers(&scene, left), [0]);
+    let child = start(&scene, "--snapshot-every 1 --snapshots 2");
+    add(n);
+    kill(child);
+    assert_eq!(numbers(&scene, "SELECT n FROM t ORDER BY rowid"), (0..=n as i64).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_query_goes_on_where_it_was() {
     const ROWS: i64 = 40_000;

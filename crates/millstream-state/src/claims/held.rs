@@ -1,6 +1,7 @@
 //! What the sinks of a job hold at a snapshot.
 
 use super::Claimed;
+use crate::Manifest;
 use millstream_core::SequenceNumber;
 use millstream_exec::Snapshot;
 use serde_json::Value;
@@ -33,6 +34,14 @@ impl AllClaimed {
     pub(crate) fn forget_before(&self, snapshot: &Snapshot) {
         self.sink.forget_before(output_of(snapshot));
         self.side_sinks_at(snapshot).for_each(|(_, claimed, next)| claimed.forget_before(next));
+    }
+
+    /// No run begins before this snapshot any more.
+    pub(crate) fn begin_at(&self, oldest: &Manifest) {
+        self.sink.begin_at(&oldest.sink);
+        for (name, claimed) in &self.side_sinks {
+            oldest.side_sinks.get(name).into_iter().for_each(|claim| claimed.begin_at(claim));
+        }
     }
 
     /// The side sinks that this version of the pipeline has, and the number that comes next for each.

@@ -128,6 +128,9 @@ impl<A: Shape, K: ClaimingSink<A> + Send + Sync + 'static> Sink<A> for SideSink<
     fn mark(&mut self, next: SequenceNumber) -> Result<(), AnyError> {
         let claim = self.0.call(|open| {
             open.mark(next).map_err(Into::into)?;
+            if let Some(oldest) = self.0.claimed.take_oldest() {
+                open.forget(&oldest);
+            }
             open.claim().map_err(AnyError::from)
         })?;
         self.0.claimed.put(next, claim);

@@ -84,6 +84,12 @@ impl<O: Claims> Claims for Later<O> {
         // While it is not open, no snapshot is stored.
         self.sink().map_or(Ok(Value::Null), Claims::claim)
     }
+
+    fn forget(&mut self, oldest: &Value) {
+        if let Some(sink) = self.sink() {
+            sink.forget(oldest);
+        }
+    }
 }
 
 impl<A: Shape, O: Sink<A>> Sink<A> for Later<O> {

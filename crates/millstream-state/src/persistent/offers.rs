@@ -146,9 +146,9 @@ impl Offers {
         orders: SyncSender<Order>,
         stores: Arc<Stores>,
         stored: Arc<AtomicU64>,
-        claimed: AllClaimed,
+        claimed: Arc<AllClaimed>,
     ) -> Self {
-        Offers { orders, stores, stored, claimed: Arc::new(claimed), last: Arc::default() }
+        Offers { orders, stores, stored, claimed, last: Arc::default() }
     }
 
     /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
@@ -303,7 +303,7 @@ mod tests {
 
     fn offers() -> (Offers, Receiver<Order>) {
         let (orders, offered) = sync_channel(1);
-        (Offers::new(orders, Arc::new(Stores::of_job()), Arc::default(), AllClaimed::default()), offered)
+        (Offers::new(orders, Arc::new(Stores::of_job()), Arc::default(), Arc::default()), offered)
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Storing {
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
         let Records { position, forget, effects, letters, begins, on_storing } = records;
-        let (numbers, room) = (begins.into_iter().collect(), dir.room().clone());
+        let (numbers, room, claimed) = (begins.into_iter().collect(), dir.room().clone(), Arc::new(claimed));
         let store = Store {
             dir,
             retention,
@@ -78,6 +78,7 @@ impl Storing {
             described,
             position,
             forget,
+            claimed: claimed.clone(),
             effects,
             letters,
             numbers,
@@ -151,6 +152,7 @@ pub(super) struct Store {
     described: Described,
     position: Position,
     pub(super) forget: Forget,
+    pub(super) claimed: Arc<AllClaimed>,
     pub(super) effects: Vec<Effects>,
     pub(super) letters: Option<KeptLetters>,
     /// The snapshots of this process, and the one that it began with.

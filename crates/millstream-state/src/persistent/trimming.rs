@@ -44,6 +44,7 @@ impl Store {
         // No run can begin at a file that is damaged, or that is no snapshot.
         if let Some(oldest) = kept.iter().find_map(SnapshotEntry::manifest) {
             (self.forget)(&oldest.source["position"]);
+            self.claimed.begin_at(oldest);
             self.forget_effects(oldest.id)?;
         }
         Ok(())

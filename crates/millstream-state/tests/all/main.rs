@@ -19,6 +19,7 @@ mod following_changes;
 mod following_effects;
 mod following_pruned;
 mod following_run;
+mod forgotten;
 mod full_disks;
 mod full_journals;
 mod increments;

@@ -152,6 +152,14 @@ impl OpenOutput {
         }
     }
 
+    /// No start goes back before this claim any more.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn forget(&mut self, oldest: &Value) {
+        if let OpenOutput::Database { database, .. } = self {
+            database.forget(oldest);
+        }
+    }
+
     pub(super) fn finish(self) -> io::Result<()> {
         match self {
             OpenOutput::File(file) => file.finish().map(drop),

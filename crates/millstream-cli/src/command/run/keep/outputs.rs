@@ -1,5 +1,7 @@
 //! The outputs of a program whose state is kept. They all go back together to what they held at a snapshot.
 
+mod claimed;
+
 use super::super::outputs::{MESSAGES, said};
 #[cfg(feature = "sqlite")]
 use super::super::sink_file::table_of;
@@ -13,12 +15,12 @@ use crate::deploy::output_of;
 use crate::input::identity;
 use crate::message::{Complaints, quoted};
 use crate::output::Output;
+use claimed::Claim;
 use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
 use millstream_io::{FileSink, FileSinkOptions};
 use millstream_mill::{Program, Written};
 use millstream_state::claims::open_together;
-use millstream_state::{ClaimingSink, Claims, OpenError};
-use serde::{Deserialize, Serialize};
+use millstream_state::{ClaimingSink, OpenError};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -72,21 +74,6 @@ type Databases = Vec<(usize, OpenOutput)>;
 
 /// A file, and the claim about it.
 type Held = (Option<String>, Value);
-
-/// The claims of the sink of a run's present text, and their files.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Claim {
-    /// The files, in order.
-    names: Vec<Option<String>>,
-    files: Vec<Value>,
-    /// The files that only earlier texts wrote, and where they ended.
-    closed: Vec<Held>,
-    /// How many dead letters there were, by number.
-    dead: Vec<u64>,
-    /// The name of the run, for the keys that it posts.
-    run: String,
-}
 
 impl KeptOutputs {
     /// # Errors
@@ -197,10 +184,7 @@ impl KeptOutputs {
             let files = self.begun(&all)?;
             return Ok(self.opened(files, Vec::new(), vec![0; self.places.dead.len()], ""));
         };
-        let mut claim = Claim::deserialize(claim).map_err(io::Error::from)?;
-        if claim.names.is_empty() {
-            claim.names.clone_from(&self.names);
-        }
+        let mut claim = Claim::of(claim, &self.names)?;
         claim.dead.resize(self.places.dead.len(), 0);
         let mut there: Vec<Held> = claim.names.into_iter().zip(claim.files).collect();
         // Posted rows cannot be taken back.
@@ -337,19 +321,6 @@ impl OpenOutputs {
         self.counts.earlier.fill(0);
         self.counts.earlier[..earlier.len()].copy_from_slice(&earlier);
         Ok(())
-    }
-
-    fn claimed(&mut self) -> io::Result<Value> {
-        let files = self.files.iter_mut().map(OpenOutput::claim).collect::<io::Result<Vec<Value>>>()?;
-        let (names, closed, dead) = (self.names.clone(), self.closed.clone(), self.counts.dead.clone());
-        Ok(serde_json::to_value(Claim { names, files, closed, dead, run: self.run.clone() })?)
-    }
-}
-
-impl Claims for OpenOutputs {
-    fn claim(&mut self) -> io::Result<Value> {
-        self.go_on()?;
-        self.claimed()
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A run may number its blocks differently when it reads them again (a block of a followed file ends where the file
 //! ended when it was read), so it cannot skip rows by number. It removes the rows again instead, as it cuts other
-//! outputs back: the transaction that adds rows also notes which rows it adds.
+//! outputs back: the transaction that adds rows also notes which rows it adds. The notes stay as long as a snapshot is
+//! kept that needs them.
 
 use super::rows::columns_of;
 use super::{quoted, said};
@@ -19,14 +20,13 @@ const TABLES: &str = "
         run TEXT NOT NULL, part INTEGER NOT NULL, name TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
         PRIMARY KEY (run, part, name, first)) WITHOUT ROWID";
 
-/// The number of parts that a run can go back.
-const MOST: i64 = 1000;
-
 /// The parts of a run.
 pub(super) struct Parts {
     run: String,
     /// The last complete part, which was claimed.
     held: i64,
+    /// The part of the oldest claim at which a run may still begin, as far as it is known.
+    oldest: i64,
     /// Whether the next part has rows.
     has_more: bool,
     /// For each table, the last run of consecutive rows that were added.
@@ -53,7 +53,7 @@ impl Parts {
     }
 
     fn at(run: String, held: i64) -> Self {
-        Parts { run, held, has_more: false, last: HashMap::new(), to_note: Vec::new() }
+        Parts { run, held, oldest: 0, has_more: false, last: HashMap::new(), to_note: Vec::new() }
     }
 
     /// The parts of a run that made this claim; or why the database does not hold it.
@@ -70,9 +70,9 @@ impl Parts {
                 "it has {held} parts of this run, but had {part}: it has lost some, \
                  like a database that is restored from an older backup"
             )),
-            Some((_, oldest)) if oldest > part => {
-                Err(format!("it can go back at most {MOST} snapshots, and this one is older"))
-            }
+            Some((_, oldest)) if oldest > part => Err("it no longer knows which rows were added since this snapshot, \
+                 which is older than those that the run kept: has the state been restored from a backup?"
+                .to_owned()),
             Some(_) => Ok(Parts::at(run, part)),
         })
     }
@@ -127,11 +127,10 @@ impl Parts {
 
     /// Ends the part, in the transaction. Returns whether this process still has the run.
     pub(super) fn hold(&self, connection: &Connection) -> rusqlite::Result<bool> {
-        let (next, oldest) = (self.held + 1, (self.held + 1 - MOST).max(0));
         let hold = "UPDATE millstream_parts SET held = ?, oldest = max(oldest, ?) WHERE run = ? AND held = ?";
-        let changed = connection.execute(hold, params![next, oldest, self.run, self.held])?;
+        let changed = connection.execute(hold, params![self.held + 1, self.oldest, self.run, self.held])?;
         let forget = "DELETE FROM millstream_part_rows WHERE run = ? AND part <= ?";
-        connection.execute(forget, params![self.run, oldest])?;
+        connection.execute(forget, params![self.run, self.oldest])?;
         Ok(changed == 1)
     }
 
@@ -139,6 +138,16 @@ impl Parts {
     pub(super) fn held(&mut self) {
         (self.held, self.has_more) = (self.held + 1, false);
         self.last.clear();
+    }
+
+    /// No start goes back before this claim any more. The end of the next part removes the notes that only that needed.
+    pub(super) fn forget(&mut self, oldest: &Value) {
+        // The database may have been made again since, by another run.
+        if let Ok(Claim { run, part }) = Claim::deserialize(oldest)
+            && run == self.run
+        {
+            self.oldest = self.oldest.max(part);
+        }
     }
 
     pub(super) fn claim(&self) -> Value {

@@ -184,6 +184,11 @@ impl Database {
         self.blocks = 0;
         Ok(parts.claim())
     }
+
+    /// Forgets which rows were added before this claim: no start goes back further.
+    pub(in super::super) fn forget(&mut self, oldest: &Value) {
+        self.parts.iter_mut().for_each(|parts| parts.forget(oldest));
+    }
 }
 
 impl Drop for Database {
@@ -303,6 +308,38 @@ mod tests {
             .expect("a count");
         // SQLite may take back the whole transaction.
         assert!((1..100).contains(&there), "{there}");
+    }
+
+    /// A run whose snapshots are not stored makes claims all the same.
+    #[test]
+    fn a_run_goes_back_to_every_claim_at_which_it_may_begin() {
+        const CLAIMS: usize = 1_500;
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("t.db");
+        let open = || Database::open(path.to_str().expect("a name")).expect("it opens");
+        let mut database = open().begin_parts().expect("a run");
+        database.connection.pragma_update(None, "synchronous", "OFF").expect("it need not survive a crash");
+        let mut adds = |n: usize| {
+            database.insert("t", format!("{{\"n\":{n}}}\n").as_bytes()).expect("a row");
+            database.claim().expect("a claim")
+        };
+        let claims: Vec<Value> = (1..=CLAIMS).map(&mut adds).collect();
+        let held = |nth: usize| open().with_parts(&claims[nth - 1]).expect("it can be read");
+        assert!(held(1).is_ok() && held(CLAIMS).is_ok());
+        database.forget(&claims[CLAIMS - 11]);
+        // What another run has claimed.
+        database.forget(&serde_json::json!({ "run": "another", "part": CLAIMS }));
+        database.insert("t", b"{\"n\":0}\n").and_then(|()| database.claim()).expect("a claim");
+        let noted = "SELECT count(*) FROM millstream_part_rows";
+        let noted = database.connection.query_row(noted, (), |row| row.get::<_, i64>(0));
+        assert_eq!(noted.expect("a count"), 11);
+        drop(database);
+        let why = held(CLAIMS - 11).err().expect("it is forgotten");
+        assert!(why.starts_with("it no longer knows which rows were added since this snapshot"), "{why}");
+        let mut oldest = held(CLAIMS - 10).expect("it is held");
+        oldest.go_back().expect("it goes back");
+        let there = oldest.connection.query_row("SELECT max(n) FROM t", (), |row| row.get::<_, i64>(0));
+        assert_eq!(there.expect("a number"), CLAIMS as i64 - 10);
     }
 
     #[test]
