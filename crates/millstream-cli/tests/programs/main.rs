@@ -19,6 +19,8 @@ mod cluster_logins;
 #[cfg(feature = "cluster")]
 mod cluster_read;
 #[cfg(feature = "cluster")]
+mod cluster_removed;
+#[cfg(feature = "cluster")]
 mod cluster_slow;
 mod copying;
 mod decompress;

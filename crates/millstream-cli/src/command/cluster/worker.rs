@@ -120,6 +120,9 @@ impl Knows {
             Err(error) => {
                 match &error {
                     ReplicaError::Segment(SegmentError::Run(error)) => say_own(&error.to_string()),
+                    ReplicaError::Removed | ReplicaError::Other(_) => {
+                        complaints.complain(&format!("{}: {error}", servers.access.app));
+                    }
                     _ => complaints.complain(&error.to_string()),
                 }
                 stopped_by(&error)
@@ -137,6 +140,7 @@ fn stopped_by(error: &ReplicaError) -> Outcome {
         ReplicaError::Segment(SegmentError::Run(RunError::Snapshot(_))) => Outcome::WrongUse,
         // The servers, or the size of the input's batches, have to be changed.
         ReplicaError::Log(LogError::TooLarge { .. }) => Outcome::WrongUse,
+        ReplicaError::Removed | ReplicaError::Other(_) => Outcome::WrongUse,
         ReplicaError::Segment(_) => Outcome::PipelineFailed,
         _ => Outcome::InputOrOutputFailed,
     }
@@ -187,6 +191,7 @@ mod tests {
         let cases = [
             (ReplicaError::Diverged { edge: "out".to_owned(), number: 1, ours: 1, theirs: 2 }, 4),
             (ReplicaError::Segment(unfit()), 2),
+            (ReplicaError::Removed, 2),
             (ReplicaError::Log(LogError::TooLarge { edge: "out".to_owned(), number: 1, size: 9, most: 8 }), 2),
             (ReplicaError::Segment(SegmentError::Run(failed)), 3),
             (ReplicaError::Segment(SegmentError::Unfit("a take".to_owned())), 3),
