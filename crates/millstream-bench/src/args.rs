@@ -38,7 +38,7 @@ pub(crate) struct Args {
     full: bool,
 
     /// Exit code 4 if a median misses its bound by more than 5%; or one of these medians, as in
-    /// `--check=stop,speed.queue`: a case, or one ratio of a case
+    /// `--check=stop,speed.queue`: a case, or one ratio of a case. A named bench without a bound is an error
     #[arg(long, value_name = "CASE[.WHO]", num_args = 0.., require_equals = true, value_delimiter = ',')]
     check: Option<Vec<String>>,
 
@@ -94,7 +94,8 @@ impl Args {
     pub(crate) fn judges(&self) -> Judges {
         match &self.check {
             None => Judges::None,
-            Some(names) if names.is_empty() => Judges::All,
+            Some(names) if names.is_empty() && self.all => Judges::All,
+            Some(names) if names.is_empty() => Judges::Each,
             Some(names) => Judges::Named(names.clone()),
         }
     }

@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     Benches(String),
     #[error("`{0}` of --check is no case and no ratio with a bound")]
     NoBound(String),
+    #[error("--check has nothing to judge: no ratio of {0} has a bound in this run")]
+    NothingToJudge(&'static str),
     #[error("{0}")]
     Report(String),
     #[error("`{0}` failed: {1}")]

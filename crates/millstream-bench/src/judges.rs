@@ -7,7 +7,10 @@ use crate::figure::Ratio;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judges {
     None,
+    /// Every bound there is.
     All,
+    /// Every bound; each bench must have one.
+    Each,
     /// Those of these cases, or of single ratios as `CASE.WHO`.
     Named(Vec<String>),
 }
@@ -16,17 +19,25 @@ fn is_of(name: &str, ratio: &Ratio) -> bool {
     name.strip_prefix(ratio.case).is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.') == Some(ratio.who))
 }
 
+/// A bench, and its ratios.
+type Measured = (&'static str, Vec<Ratio>);
+
 impl Judges {
-    /// Those of these ratios, each with its bench, that miss their bounds. A name without a bound is an error: it would
-    /// judge nothing.
-    pub(crate) fn missed<'r, B: Copy>(
-        &self,
-        ratios: impl Iterator<Item = (B, &'r Ratio)>,
-    ) -> Result<Vec<(B, &'r Ratio)>, Failure> {
-        let bounds: Vec<_> = ratios.filter(|(_, ratio)| ratio.bound.is_some()).collect();
+    /// The ratios that miss their bounds, each with its bench. A name without a bound is an error, and so is a bench
+    /// that must have one: it would judge nothing.
+    pub(crate) fn missed<'r>(&self, measured: &'r [Measured]) -> Result<Vec<(&'static str, &'r Ratio)>, Failure> {
+        let all = measured.iter().flat_map(|(bench, ratios)| ratios.iter().map(move |ratio| (*bench, ratio)));
+        let bounds: Vec<_> = all.filter(|(_, ratio)| ratio.bound.is_some()).collect();
         let judged = match self {
             Judges::None => Vec::new(),
             Judges::All => bounds,
+            Judges::Each => {
+                let is_judged = |bench: &str| bounds.iter().any(|(of, _)| *of == bench);
+                if let Some(&(bench, _)) = measured.iter().find(|(bench, _)| !is_judged(bench)) {
+                    return Err(Failure::NothingToJudge(bench));
+                }
+                bounds
+            }
             Judges::Named(names) => {
                 if let Some(name) = names.iter().find(|name| !bounds.iter().any(|(_, ratio)| is_of(name, ratio))) {
                     return Err(Failure::NoBound(name.clone()));
@@ -42,30 +53,46 @@ impl Judges {
 mod tests {
     use super::*;
 
-    fn missed(judges: &Judges) -> Result<Vec<String>, Failure> {
-        let ratio = |case, who, bound| Ratio::new(case, who, vec![0.5], bound);
-        let ratios = [
+    fn ratio(case: &'static str, who: &'static str, bound: Option<f64>) -> Ratio {
+        Ratio::new(case, who, vec![0.5], bound)
+    }
+
+    fn missed(judges: &Judges, measured: &[Measured]) -> Result<Vec<String>, Failure> {
+        let missed = judges.missed(measured)?;
+        Ok(missed.iter().map(|(bench, ratio)| format!("{bench}.{}.{}", ratio.case, ratio.who)).collect())
+    }
+
+    #[test]
+    fn a_name_is_a_case_or_a_ratio() {
+        let ratios = vec![
             ratio("speed", "queue", Some(1.0)),
             ratio("speed", "share-3", Some(0.4)),
             ratio("speed-2", "queue", Some(1.0)),
             ratio("stop", "run", Some(1.0)),
             ratio("free", "queue", None),
         ];
-        let missed = judges.missed(ratios.iter().map(|ratio| ((), ratio)))?;
-        Ok(missed.iter().map(|((), ratio)| format!("{}.{}", ratio.case, ratio.who)).collect())
-    }
-
-    #[test]
-    fn a_name_is_a_case_or_a_ratio() {
+        let missed = |judges: &Judges| missed(judges, &[("b", ratios.clone())]);
         let named = |names: &[&str]| missed(&Judges::Named(names.iter().map(|name| (*name).to_owned()).collect()));
         assert_eq!(missed(&Judges::None).unwrap(), [""; 0]);
-        assert_eq!(missed(&Judges::All).unwrap(), ["speed.queue", "speed-2.queue", "stop.run"]);
-        assert_eq!(named(&["speed"]).unwrap(), ["speed.queue"]);
-        assert_eq!(named(&["stop", "speed.share-3"]).unwrap(), ["stop.run"]);
-        assert_eq!(named(&["speed-2.queue"]).unwrap(), ["speed-2.queue"]);
+        assert_eq!(missed(&Judges::All).unwrap(), ["b.speed.queue", "b.speed-2.queue", "b.stop.run"]);
+        assert_eq!(named(&["speed"]).unwrap(), ["b.speed.queue"]);
+        assert_eq!(named(&["stop", "speed.share-3"]).unwrap(), ["b.stop.run"]);
+        assert_eq!(named(&["speed-2.queue"]).unwrap(), ["b.speed-2.queue"]);
         for wrong in ["spee", "speed.", "speed.run", "free"] {
             let message = named(&["stop", wrong]).unwrap_err().to_string();
             assert_eq!(message, format!("`{wrong}` of --check is no case and no ratio with a bound"));
+        }
+    }
+
+    #[test]
+    fn a_bench_that_must_have_a_bound_has_one() {
+        let bound = || ("bound", vec![ratio("speed", "queue", Some(1.0)), ratio("free", "queue", None)]);
+        let free = || ("free", vec![ratio("speed", "queue", None)]);
+        assert_eq!(missed(&Judges::Each, &[bound()]).unwrap(), ["bound.speed.queue"]);
+        assert_eq!(missed(&Judges::All, &[bound(), free()]).unwrap(), ["bound.speed.queue"]);
+        for without in [free(), ("free", Vec::new())] {
+            let message = missed(&Judges::Each, &[bound(), without]).unwrap_err().to_string();
+            assert_eq!(message, "--check has nothing to judge: no ratio of free has a bound in this run");
         }
     }
 }

@@ -132,7 +132,6 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
     if !failed.is_empty() {
         return Err(Failure::Benches(failed.join(", ")));
     }
-    let ratios = measured.iter().flat_map(|(bench, ratios)| ratios.iter().map(move |ratio| (*bench, ratio)));
-    let missed = args.judges().missed(ratios)?;
+    let missed = args.judges().missed(&measured)?;
     Ok(missed.into_iter().map(|(bench, ratio)| format!("{bench}: {ratio}")).collect())
 }

@@ -203,3 +203,13 @@ fn wrong_use_is_refused() {
     }
     assert!(text(&bench(&["chain3000"]).stderr).contains("the benches are chain2, "));
 }
+
+#[test]
+fn a_check_that_has_nothing_to_judge_is_an_error() {
+    let runs = tempfile::tempdir().unwrap();
+    let options = ["--quick", "--items", "500", "--check", "--runs", runs.path().to_str().unwrap()];
+    let output = bench(&[&["copying5"][..], &options[..]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let message = "millstream-bench: --check has nothing to judge: no ratio of copying5 has a bound in this run\n";
+    assert!(text(&output.stderr).ends_with(message), "{}", text(&output.stderr));
+}

@@ -1,5 +1,7 @@
 //! Lines of text through a map, for several sizes of a read and of a step: the bytes a second, and the time that a line
 //! waits if lines arrive at a fixed rate.
+//!
+//! Case `step` is what a batch saves: ours with the library's sizes, beside steps of one line each, in turn.
 
 use crate::failure::Failure;
 use crate::figure::{Point, Results, Unit};
@@ -53,13 +55,16 @@ const BATCHES: [Trial; 4] = [
     batch("batch-1024", "batch-1024-p99", 1024),
 ];
 
+/// How many times as fast as steps of one line each the library's sizes must be.
+const STEP: f64 = 3.0;
+
 /// The rate of lines where waits are measured. It is well below the speed of any trial.
 const BYTES_PER_SECOND: f64 = 50e6;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let text = Text::sentences(setting.items(1_000_000, 200_000));
     let file = text.file()?;
-    let mut results = Results::default();
+    let mut results = steps(setting, &file, text.bytes())?;
     for trial in &BLOCKS {
         let tried = tried(setting, trial, &file, text.bytes())?;
         let [speed, wait] = [0, 1].map(|i| tried.figures[i].value);
@@ -72,16 +77,29 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
+/// The library's sizes, and steps of one line each.
+fn steps(setting: &Setting, file: &Path, bytes: u64) -> Result<Results, Failure> {
+    let of = |batch| move || whole(setting, file, BLOCK, batch);
+    let contestants = vec![Contestant::new("ours", bytes, of(BATCH)), Contestant::new("batch-1", bytes, of(1))];
+    let work = Work { case: "step", unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
+    let speeds = take_turns(setting, work, contestants)?;
+    let ratio = speeds.ratio("batch-1", Some(STEP));
+    Ok(speeds.results([ratio]))
+}
+
+/// The whole file through the map. Returns the sum of the lengths of its lines.
+fn whole(setting: &Setting, file: &Path, block: usize, batch: usize) -> Result<u64, Failure> {
+    let input = File::open(file).map_err(Failure::io(file.display().to_string()))?;
+    let blocks = source::few::<4, _>(source::ready(WholeBlocks::lines(input).size(block)));
+    let length = |sum: &mut u64, _, line: Piece<'_>| *sum += line.len() as u64;
+    Ok(setting.rings(1).batch(batch).run(capitals().from(blocks).to_fold(0, length))?.0)
+}
+
 /// One figure of speed, and one of waits.
 fn tried(setting: &Setting, trial: &Trial, file: &Path, bytes: u64) -> Result<Results, Failure> {
     let rings = setting.rings(1).batch(trial.batch);
     let work = Work { case: trial.speed, unit: Unit::BytesPerSecond, size: bytes, goes: 1 };
-    let ours = || {
-        let input = File::open(file).map_err(Failure::io(file.display().to_string()))?;
-        let blocks = source::few::<4, _>(source::ready(WholeBlocks::lines(input).size(trial.block)));
-        let length = |sum: &mut u64, _, line: Piece<'_>| *sum += line.len() as u64;
-        Ok(rings.run(capitals().from(blocks).to_fold(0, length))?.0)
-    };
+    let ours = || whole(setting, file, trial.block, trial.batch);
     let speed = take_turns(setting, work, vec![Contestant::new("ours", bytes, ours)])?.results([]);
     let lasting = Duration::from_millis(if setting.effort == Effort::Quick { 200 } else { 1000 });
     let lines = (lasting.as_secs_f64() * BYTES_PER_SECOND / SENTENCE.len() as f64) as u64;
