@@ -13,14 +13,16 @@ pub(crate) struct Args {
 }
 
 /// Benches, and a package and program that they need or are compared with.
-const TOOLS: [(&[&str], &str, &str); 6] = [
+const TOOLS: [(&[&str], &str, &str); 8] = [
     (PROGRAMS, "pv", "pv"),
     (PROGRAMS, "parallel", "parallel"),
     // The other rival, jaq, is built by the bench.
     (&["jq"], "jq", "jq"),
     (&["csv"], "miller", "mlr"),
     (&["csv"], "mawk", "mawk"),
-    (&["instructions"], "valgrind", "valgrind"),
+    (&["instructions", "observe"], "valgrind", "valgrind"),
+    (&["observe"], "chromium", "chromium"),
+    (&["spaces-long"], "linux-perf", "perf"),
 ];
 /// Benches of shell programs.
 const PROGRAMS: &[&str] = &["spaces-long", "spaces-short", "spaces-pipe", "wc-fast", "uppercase", "pipe"];

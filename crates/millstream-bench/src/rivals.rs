@@ -1,7 +1,7 @@
 //! Rivals in their own programs below `peers`, one for each language and one for Flink. They are built when they are
 //! first needed, and kept running as child processes.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, skip};
 use crate::latency::Waiter;
 use crate::peers;
 use crate::progress::Progress;
@@ -64,6 +64,20 @@ impl Rivals {
     /// The tools that rivals of this language need and that are not on PATH.
     pub(crate) fn missing(&self, language: Language) -> Vec<&'static str> {
         language.tools().iter().copied().filter(|tool| !is_on_path(tool)).collect()
+    }
+
+    /// Why rivals of this language are left out, if tools are missing. If rivals were requested and every program is
+    /// required, that is a failure.
+    pub(crate) fn left_out(&self, language: Language) -> Result<Option<String>, Failure> {
+        let missing = self.missing(language);
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let reason = format!("there is no {}", missing.join(" and no "));
+        if self.wanted {
+            skip(&format!("{language:?}"), &reason)?;
+        }
+        Ok(Some(reason))
     }
 
     /// A rival in Rust as a contestant, if rivals were requested.

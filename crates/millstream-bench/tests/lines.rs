@@ -213,3 +213,18 @@ fn a_check_that_has_nothing_to_judge_is_an_error() {
     let message = "millstream-bench: --check has nothing to judge: no ratio of copying5 has a bound in this run\n";
     assert!(text(&output.stderr).ends_with(message), "{}", text(&output.stderr));
 }
+
+#[test]
+fn rivals_whose_tools_are_missing_are_a_failure_if_everything_is_required() {
+    let runs = tempfile::tempdir().unwrap();
+    for (name, message) in [
+        ("libraries", "millstream-bench: `Go` failed: there is no go\n"),
+        ("cluster-words", "millstream-bench: `Flink` failed: there is no java and no mvn\n"),
+    ] {
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_millstream-bench"));
+        bench.args([name, "--rivals", "--quick", "--items", "500", "--runs"]).arg(runs.path());
+        let output = bench.env("PATH", "").env("MILLSTREAM_REQUIRE", "all").output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).ends_with(message), "{}", text(&output.stderr));
+    }
+}

@@ -66,6 +66,13 @@ const LARGE: Ours = ("ours-524288", 524_288, 2);
 const ALONE: Ours = ("ours-one-worker", 4096, 1);
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let mut notes = Vec::new();
+    for language in [Language::Go, Language::Java] {
+        if let Some(reason) = setting.rivals.left_out(language)? {
+            notes.push(format!("rivals in {language:?} are left out: {reason}"));
+        }
+    }
+
     let n = setting.items(10_000_000, 5_000_000);
     let identity = pipeline::<u64>();
     let ours = |rings: &Rings| summed(rings, &identity, n);
@@ -91,14 +98,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let ordered = case(setting, ordered, ours, fused)?;
 
     let mut results = Results::joined([hop, tasks, chain3, ordered]);
-    for language in [Language::Go, Language::Java] {
-        let missing = setting.rivals.missing(language);
-        if !missing.is_empty() {
-            results
-                .notes
-                .push(format!("rivals in {language:?} are left out: there is no {}", missing.join(" and no ")));
-        }
-    }
+    results.notes.extend(notes);
     Ok(results)
 }
 

@@ -49,6 +49,7 @@ fn lines(count: u64) -> Vec<String> {
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
+    let left_out = setting.rivals.left_out(Language::Flink)?;
     let lines = lines(setting.items(400_000, 100_000));
     let bytes: u64 = lines.iter().map(|line| line.len() as u64 + 1).sum();
     let server = Server::start()?;
@@ -59,8 +60,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         Contestant::away("ours", expected, || ours(&server.app()?, &entries, &rings)),
         Contestant::away("one-machine", expected, || alone(&lines, &rings)),
     ];
-    let missing = setting.rivals.missing(Language::Flink);
-    if missing.is_empty() {
+    if left_out.is_none() {
         let items = lines.len() as u64;
         contestants.extend(FLINK.iter().filter_map(|&(who, size)| {
             let task = Task { workload: "cluster-words", who, items, size };
@@ -76,9 +76,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         speeds.ratio("flink-no-checkpoints", None),
     ];
     let mut results = speeds.results(ratios);
-    if !missing.is_empty() {
-        results.notes.push(format!("Flink is left out: there is no {}", missing.join(" and no ")));
-    }
+    results.notes.extend(left_out.map(|reason| format!("Flink is left out: {reason}")));
     Ok(results)
 }
 
