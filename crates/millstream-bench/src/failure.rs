@@ -47,6 +47,14 @@ impl Failure {
     }
 }
 
+/// A failure unless ours computed what was expected.
+pub(crate) fn checked(expected: u64, got: u64) -> Result<(), Failure> {
+    if got == expected {
+        return Ok(());
+    }
+    Err(Failure::Checksum { who: "ours", expected: expected.to_string(), got: got.to_string() })
+}
+
 /// Reports that a rival is left out. That is a failure if every program is required.
 pub(crate) fn skip(who: &str, reason: &str) -> Result<(), Failure> {
     if std::env::var("MILLSTREAM_REQUIRE").as_deref() == Ok("all") {

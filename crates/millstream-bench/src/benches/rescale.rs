@@ -7,7 +7,7 @@
 //! `large` cases a million, with 100 MB and without a limit. `moved` is the memory of the states that move, and `by-mb`
 //! the gap from one to four for each megabyte of it.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, checked};
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::setting::Setting;
 use millstream::exec::{Counters, Observer, Sender};
@@ -157,13 +157,6 @@ fn bytes_of_states(observer: &Observer) -> u64 {
     observer.read(&mut counters);
     let states = observer.tasklets().zip(&counters.tasklets).filter(|(tasklet, _)| tasklet.name == "counts");
     states.filter_map(|(_, counters)| counters.state_bytes).sum()
-}
-
-fn checked(expected: u64, got: u64) -> Result<(), Failure> {
-    if got == expected {
-        return Ok(());
-    }
-    Err(Failure::Checksum { who: "ours", expected: expected.to_string(), got: got.to_string() })
 }
 
 /// Sends keys in turn, at a steady rate for three seconds.

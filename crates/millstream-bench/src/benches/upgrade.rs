@@ -1,7 +1,8 @@
 //! Another pipeline replaces a running one: the pause of its stages, the delay of the output, and the time until the
 //! new version's first output.
 //!
-//! The pipeline has 100 MB of keyed state, which the new version takes over. Items are due at a steady rate, and an
+//! The pipeline has 100 MB of keyed state, which the new version takes over: the sum of all counts must be right, and
+//! the new version must have made every output from its number on. Items are due at a steady rate, and an
 //! item's latency begins when it is due, so a pause counts for every item that it delays. The limit of `pause` is a
 //! millisecond. `p99` is that of the items that are due in the 100 ms from the call of `upgrade` on, and its limit is
 //! twice `p99-before`: the median of the p99s of the ten times 100 ms before. One disturbance of the machine in that
@@ -11,7 +12,7 @@
 //! tenths of the slots before a stage that takes two microseconds an item are full. The items before the mark go
 //! through the old version: their time at the stage's speed is the figure's limit.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, checked};
 use crate::figure::{Figure, Ratio, Results, Unit};
 use crate::setting::Setting;
 use millstream::exec::{Handle, Sender};
@@ -23,6 +24,9 @@ use std::time::{Duration, Instant};
 
 /// The bytes of a key's state, in words.
 const WORDS: usize = 12;
+
+/// The items that are due in a second, for two seconds.
+const RATE: u64 = 1_000_000;
 
 /// The longest pause of a stage.
 const PAUSE: f64 = 1e-3;
@@ -77,6 +81,17 @@ struct Seen {
     during: f64,
 }
 
+/// The outputs of the keyed pipeline.
+#[derive(Default)]
+struct Outputs {
+    /// The sum of their counts.
+    sum: u64,
+    /// How many the new version made.
+    newer: u64,
+    /// When an item was due, and how long it took from then on.
+    waits: Vec<(u64, u64)>,
+}
+
 /// When an item was due, in nanoseconds since the start, and its key.
 #[derive(Clone, Copy)]
 struct Due {
@@ -84,49 +99,67 @@ struct Due {
     key: u64,
 }
 
-/// Running sums of each key, with the version that made each output.
-fn sums(version: u64) -> impl Pipeline<Due, (u64, u64)> {
+/// When each item was due, how often its key has come, and the version that made the output.
+fn counts(version: u64) -> impl Pipeline<Due, (u64, u64, u64)> {
     pipeline::<Due>()
         .shard_by_within(
             Bound::refuse(2_000_000),
             |due| due.key,
             1,
             |p| {
-                p.scan([0_u64; WORDS], |sums, due: &Due| {
-                    sums[(due.key % WORDS as u64) as usize] += 1;
-                    *due
+                p.scan([0_u64; WORDS], |counts, due: &Due| {
+                    let count = &mut counts[(due.key % WORDS as u64) as usize];
+                    *count += 1;
+                    (due.at, *count)
                 })
-                .named("sums")
+                .named("counts")
             },
         )
         .named("keys")
-        .map(move |due| (due.at, version))
+        .map(move |(at, count)| (*at, *count, version))
+}
+
+/// The key of a paced item.
+fn key(n: u64, keys: u64) -> u64 {
+    n * 7919 % keys
+}
+
+/// The sum of all counts: every key comes once, and then the paced items.
+fn expected(keys: u64) -> u64 {
+    let mut counts = vec![1; keys as usize];
+    let paced = (0..2 * RATE).map(|n| {
+        let count: &mut u64 = &mut counts[key(n, keys) as usize];
+        *count += 1;
+        *count
+    });
+    keys + paced.sum::<u64>()
 }
 
 fn keyed(setting: &Setting) -> Result<Seen, Failure> {
     let keys = setting.items(1_000_000, 1_000_000);
     let since = Instant::now();
     let now = move || since.elapsed().as_nanos() as u64;
-    let record = move |all: &mut Vec<(u64, u64)>, _: SequenceNumber, out: &(u64, u64)| {
-        if out.0 > 0 {
-            all.push((out.0, now() - out.0));
+    let record = move |all: &mut Outputs, _: SequenceNumber, (at, count, version): &(u64, u64, u64)| {
+        all.sum += count;
+        all.newer += u64::from(*version == 2);
+        if *at > 0 {
+            all.waits.push((*at, now() - at));
         }
     };
+    let outputs = Outputs { waits: Vec::with_capacity(4_000_000), ..Outputs::default() };
     let (sender, receiver) = source::channel(1024);
-    let run = setting.rings.clone().start(sums(1).from(receiver).to_fold(Vec::with_capacity(4_000_000), record))?;
+    let run = setting.rings.clone().start(counts(1).from(receiver).to_fold(outputs, record))?;
     // Every key has its state before the clock begins.
     sender.send_all((0..keys).map(|key| Due { at: 0, key })).map_err(|_| Failure::Threads("the run has ended"))?;
     let paced = thread::spawn(move || pace(&sender, now, keys));
     thread::sleep(Duration::from_millis(1500));
     let called = now();
-    run.upgrade(sums(2))?;
+    let at = run.upgrade(counts(2))?;
     paced.join().map_err(|_| Failure::Threads("the sender has panicked"))?;
     let change = run.changes().pop().ok_or(Failure::Threads("the upgrade is not in the report"))?;
-    let (all, report) = run.wait()?;
-    let paced = all.len() as u64 + keys;
-    if report.values != paced {
-        return Err(Failure::Checksum { who: "ours", expected: paced.to_string(), got: report.values.to_string() });
-    }
+    let (Outputs { sum, newer, waits: all }, _) = run.wait()?;
+    checked(expected(keys), sum)?;
+    checked(keys + 2 * RATE - at.0, newer)?;
     let p99 = |from: u64, upto: u64| {
         let mut waits: Vec<_> = all.iter().filter(|(at, _)| (from..upto).contains(at)).map(|(_, wait)| *wait).collect();
         waits.sort_unstable();
@@ -145,12 +178,11 @@ fn keyed(setting: &Setting) -> Result<Seen, Failure> {
 
 /// Sends items at a steady rate for two seconds: every twenty microseconds, all that are due.
 fn pace(sender: &Sender<Due>, now: impl Fn() -> u64, keys: u64) {
-    const RATE: u64 = 1_000_000;
     let begun = now();
     let mut sent = 0;
     while sent < 2 * RATE {
         let due = ((now() - begun) * RATE / 1_000_000_000).min(2 * RATE);
-        let items = (sent..due).map(|n| Due { at: begun + n * 1_000_000_000 / RATE, key: n * 7919 % keys });
+        let items = (sent..due).map(|n| Due { at: begun + n * 1_000_000_000 / RATE, key: key(n, keys) });
         if sender.send_all(items).is_err() {
             return;
         }
@@ -173,12 +205,12 @@ fn slow(version: u64) -> impl Pipeline<u64, u64> {
 /// The seconds from the call to the new version's first output, and the seconds that the items before it take.
 fn first_output(setting: &Setting, share: f64) -> Result<(f64, f64), Failure> {
     const SLOTS: usize = 1024;
-    let (seen, first) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let [seen, newer, first] = std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
     let since = Instant::now();
-    let (sees, notes) = (seen.clone(), first.clone());
+    let (sees, marks, notes) = (seen.clone(), newer.clone(), first.clone());
     let sink = move |_: SequenceNumber, version: &u64| {
         sees.fetch_add(1, Ordering::Relaxed);
-        if *version == 2 && notes.load(Ordering::Relaxed) == 0 {
+        if *version == 2 && marks.fetch_add(1, Ordering::Relaxed) == 0 {
             notes.store(since.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
     };
@@ -187,7 +219,7 @@ fn first_output(setting: &Setting, share: f64) -> Result<(f64, f64), Failure> {
     let run: Handle<()> = rings.start(slow(1).from(receiver).to_each(sink))?;
     // The ring of the source, and the ring after the first map.
     let wanted = (share * 2.0 * SLOTS as f64) as u64;
-    let (called, ahead) = thread::scope(|scope| {
+    let (called, before, at, sent) = thread::scope(|scope| {
         let feeder = scope.spawn(|| {
             let mut sent = 0;
             while first.load(Ordering::Relaxed) == 0 {
@@ -199,15 +231,28 @@ fn first_output(setting: &Setting, share: f64) -> Result<(f64, f64), Failure> {
                 sent += room;
                 thread::sleep(Duration::from_micros(20));
             }
+            sent
         });
         thread::sleep(Duration::from_millis(200));
-        let (called, seen) = (since.elapsed().as_nanos() as u64, seen.load(Ordering::Relaxed));
+        let (called, before) = (since.elapsed().as_nanos() as u64, seen.load(Ordering::Relaxed));
         let at = run.upgrade(slow(2));
-        let joined = feeder.join().map_err(|_| Failure::Threads("the feeder has panicked"));
-        joined.and(Ok((called, at?.0 - seen)))
+        let sent = feeder.join().map_err(|_| Failure::Threads("the feeder has panicked"))?;
+        Ok::<_, Failure>((called, before, at?.0, sent))
     })?;
     drop(sender);
     run.wait()?;
+    checked(sent, seen.load(Ordering::Relaxed))?;
+    checked(sent - at, newer.load(Ordering::Relaxed))?;
     let took = (first.load(Ordering::Relaxed) - called) as f64 / 1e9;
-    Ok((took, ahead as f64 * SLOW.as_secs_f64()))
+    Ok((took, (at - before) as f64 * SLOW.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_comes_three_times() {
+        assert_eq!(expected(1_000_000), 1_000_000 * (1 + 2 + 3));
+    }
 }
