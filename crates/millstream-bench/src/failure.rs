@@ -27,6 +27,8 @@ pub(crate) enum Failure {
          {enough}: other processes took too much of this machine's time, so run it again while it is less busy"
     )]
     NeverSaturated { all: u64, saturated: u64, enough: u64 },
+    #[error("a job stored {0} snapshots, but {1} are needed: it was too short, so set more --items")]
+    Snapshots(u64, u64),
     #[error("there are no results of {0}: see above")]
     Benches(String),
     #[error("`{0}` of --check is no case and no ratio with a bound")]

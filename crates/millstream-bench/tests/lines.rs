@@ -228,3 +228,11 @@ fn rivals_whose_tools_are_missing_are_a_failure_if_everything_is_required() {
         assert!(text(&output.stderr).ends_with(message), "{}", text(&output.stderr));
     }
 }
+
+#[test]
+fn a_job_without_snapshots_is_no_measurement_of_them() {
+    let runs = tempfile::tempdir().unwrap();
+    let output = bench(&["snapshot", "--quick", "--items", "1000", "--runs", runs.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains(" snapshots, but 2 are needed: "), "{}", text(&output.stderr));
+}

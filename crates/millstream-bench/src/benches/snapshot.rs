@@ -1,7 +1,8 @@
 //! Snapshots of a job that runs: 100 MB of keyed state, one every second, and none.
 //!
 //! In case `tenth` one key in ten is touched between two snapshots, in case `all` every key is. The time begins at the
-//! number at which every key has its state. Case `stop` is the longest time for which a stage stopped at a mark.
+//! number at which every key has its state. Case `stop` is the longest time for which a stage stopped at a mark. A job
+//! stores at least two snapshots: the first one has every key, and only later ones can leave untouched keys out.
 
 use super::keyed_state::{KEYS, Numbers, SumFrom, totals};
 use crate::failure::Failure;
@@ -14,6 +15,9 @@ use std::time::Duration;
 
 /// The longest time for which a stage may stop, in seconds.
 const STOP: f64 = 5e-3;
+
+/// The fewest snapshots of a job.
+const SNAPSHOTS: u64 = 2;
 
 /// One key in `spread` is touched, and the speed must be at least this share of the speed without snapshots.
 struct Case {
@@ -28,7 +32,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let mut all = Vec::new();
     let mut stops = Vec::new();
     for Case { case, spread, bound } in CASES {
-        let n = setting.items(40_000_000, 8_000_000);
+        let n = setting.items(60_000_000, 40_000_000);
         let keys = if n < 10 * KEYS { n.div_ceil(10) } else { KEYS };
         let numbers = Numbers { keys, spread, end: keys + n, pause: None };
         let expected = numbers.expected_from(0);
@@ -37,9 +41,12 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         let contestants = vec![
             Contestant::away("ours", expected, || {
                 let (sum, took, outcome) = job(setting, numbers, home.path(), Cadence::default())?;
-                stored.push(outcome.snapshots.max(1) as f64);
-                bytes.push(outcome.written_bytes.max(1) as f64 / outcome.snapshots.max(1) as f64);
-                stops.push(outcome.longest_stop.as_secs_f64().max(1e-9));
+                if outcome.snapshots < SNAPSHOTS {
+                    return Err(Failure::Snapshots(outcome.snapshots, SNAPSHOTS));
+                }
+                stored.push(outcome.snapshots as f64);
+                bytes.push(outcome.written_bytes as f64 / outcome.snapshots as f64);
+                stops.push(outcome.longest_stop.as_secs_f64());
                 Ok((sum, took))
             }),
             Contestant::away("volatile", expected, || {
