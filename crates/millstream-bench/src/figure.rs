@@ -97,7 +97,7 @@ impl fmt::Display for Ratio {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Results {
     /// The share of the machine, from 0 to 1, that others used while the contestants took turns: the maximum over the
-    /// cases.
+    /// cases. Of a bench without turns, while it ran.
     pub(crate) others: Option<f64>,
     /// The nanoseconds in which a cache line went to another core and back, measured before each turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -43,6 +43,7 @@ mod work;
 
 use crate::args::Args;
 use crate::failure::Failure;
+use crate::load::Load;
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -109,7 +110,8 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
     }
     let (mut measured, mut failed) = (Vec::new(), Vec::new());
     for bench in args.benches() {
-        let results = match bench.run(&args.setting(bench.name)) {
+        let before = Load::now();
+        let mut results = match bench.run(&args.setting(bench.name)) {
             Err(failure) if args.all => {
                 eprintln!("millstream-bench: {}: {failure}", bench.name);
                 failed.push(bench.name);
@@ -117,6 +119,8 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
             }
             ended => ended?,
         };
+        // Benches without turns do not measure it themselves.
+        results.others = results.others.or_else(|| Load::of_others(before));
         print::table(bench, &results);
         print::lines(bench.name, &results)?;
         save::save(&args.runs(), bench.name, args, &results)?;

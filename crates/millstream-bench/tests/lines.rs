@@ -164,6 +164,9 @@ fn has_result_lines(chosen: impl Fn(&&str) -> bool, bounds: &[&str]) {
         let run: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(run["bench"], *name);
         assert_machine(&run["machine"]);
+        if cfg!(target_os = "linux") {
+            assert!(run["others"].is_number(), "{name} does not say how busy the machine was");
+        }
         let lines = run["figures"].as_array().unwrap().len() + run["ratios"].as_array().unwrap().len();
         let prefix = format!("{name}.");
         assert_eq!(lines, out.lines().filter(|line| line.starts_with(&prefix)).count());

@@ -9,12 +9,9 @@ use millstream::prelude::*;
 use std::hint::black_box;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let mut results = case(setting, "speed", 0.5, |x| x.is_multiple_of(3))?;
+    let speed = case(setting, "speed", 0.5, |x| x.is_multiple_of(3))?;
     let bit = case(setting, "bit", 0.8, |x| x & 4 == 0)?;
-    results.figures.extend(bit.figures);
-    results.ratios.extend(bit.ratios);
-    results.others = results.others.zip(bit.others).map(|(one, other)| f64::midpoint(one, other));
-    Ok(results)
+    Ok(Results::joined([speed, bit]))
 }
 
 fn case(
