@@ -78,7 +78,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// The directory for the JSON; each date and machine has a subdirectory
+    /// The directory for the JSON; each date and machine has a subdirectory. Without it, runs of the usual sizes and
+    /// with rivals are kept in the repository, and no others
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
 }
@@ -137,19 +138,34 @@ impl Args {
 
     /// Whether runs are kept in the repository.
     pub(crate) fn keeps_here(&self) -> bool {
-        self.runs.is_none()
+        self.runs.is_none() && self.differs().is_none()
+    }
+
+    /// Why a run is not like those in the repository. There it would be the newest of its bench, and hide the others.
+    fn differs(&self) -> Option<&'static str> {
+        let usual = self.ring.is_none() && self.batch.is_none() && self.demand == Demand::default();
+        match (usual, self.rivals) {
+            (false, _) => Some("with other sizes they are not like those before"),
+            (true, false) => Some("they are without rivals; `cargo xtask bench` has them"),
+            (true, true) => None,
+        }
     }
 
     /// Where the chart of these results goes, if one is drawn: beside the run, if that is kept with the others, and the
     /// chart has more than bars.
     #[cfg(feature = "plot")]
     pub(crate) fn charts(&self, results: &Results) -> Option<PathBuf> {
-        let beside = || (self.keeps_here() && results.has_curves()).then(|| save::directory(&self.runs()));
-        self.plot.clone().or_else(beside)
+        let kept = self.runs().ok().filter(|_| self.keeps_here() && results.has_curves());
+        self.plot.clone().or_else(|| kept.map(|runs| save::directory(&runs)))
     }
 
-    pub(crate) fn runs(&self) -> PathBuf {
-        self.runs.clone().unwrap_or_else(|| Args::home().join("runs"))
+    /// The directory of runs, or why they are not kept.
+    pub(crate) fn runs(&self) -> Result<PathBuf, &'static str> {
+        match (&self.runs, self.differs()) {
+            (Some(dir), _) => Ok(dir.clone()),
+            (None, None) => Ok(Args::home().join("runs")),
+            (None, Some(why)) => Err(why),
+        }
     }
 }
 
@@ -159,4 +175,22 @@ fn known(name: &str) -> Result<String, String> {
     }
     let names: Vec<_> = benches::ALL.iter().map(|bench| bench.name).collect();
     Err(format!("the benches are {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_other_sizes_and_without_rivals_are_not_kept() {
+        let runs = |args: &[&str]| Args::parse_from(["millstream-bench", "transport"].iter().chain(args)).runs();
+        for usual in [&["--rivals"][..], &["--rivals", "--quick", "--items", "9"]] {
+            assert_eq!(runs(usual), Ok(Args::home().join("runs")), "{usual:?}");
+        }
+        for other in [["--ring", "64"], ["--batch", "64"], ["--rate", "9"], ["--burst", "9"], ["--skew", "0"]] {
+            assert!(runs(&[&other[..], &["--rivals"]].concat()).is_err_and(|why| why.contains("sizes")), "{other:?}");
+        }
+        assert!(runs(&[]).is_err_and(|why| why.contains("rivals")));
+        assert_eq!(runs(&["--ring", "64", "--runs", "there"]), Ok(PathBuf::from("there")));
+    }
 }

@@ -5,7 +5,7 @@ use millstream::io::Traffic;
 use std::fmt;
 
 /// The options of benches with generated traffic.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Generated traffic, in transport")]
 pub(crate) struct Demand {
     /// The events a second; charts without this option have no limit
@@ -13,21 +13,30 @@ pub(crate) struct Demand {
     pub(crate) rate: Option<u64>,
 
     /// The number of events in a burst
-    #[arg(long, value_name = "EVENTS", default_value_t = 100, value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "EVENTS", default_value_t = BURST, value_parser = value_parser!(u64).range(1..))]
     pub(crate) burst: u64,
 
     /// The bytes of an event; a long has 8
-    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    #[arg(long, value_name = "BYTES", default_value_t = SIZE)]
     size: usize,
 
     /// How uneven the keys of events are: the exponent of Zipf's law, 0 for even keys
-    #[arg(long, value_name = "EXPONENT", default_value_t = 1.0, value_parser = skew)]
+    #[arg(long, value_name = "EXPONENT", default_value_t = SKEW, value_parser = skew)]
     skew: f64,
 }
 
 /// The default rate where waits are measured. It is so low that a waiting consumer causes its own waits.
 const USUAL: u64 = 100_000;
 const KEYS: u32 = 100;
+const BURST: u64 = 100;
+const SIZE: usize = 64;
+const SKEW: f64 = 1.0;
+
+impl Default for Demand {
+    fn default() -> Self {
+        Demand { rate: None, burst: BURST, size: SIZE, skew: SKEW }
+    }
+}
 
 impl Demand {
     /// The same traffic in every run.

@@ -109,6 +109,10 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         return Ok(Vec::new());
     }
     let (mut measured, mut failed) = (Vec::new(), Vec::new());
+    let runs = args.runs();
+    if let Err(why) = runs {
+        eprintln!("millstream-bench: runs are not kept: {why}; --runs DIR saves them");
+    }
     for bench in args.benches() {
         let before = Load::now();
         let mut results = match bench.run(&args.setting(bench.name)) {
@@ -123,7 +127,9 @@ fn run(args: &Args) -> Result<Vec<String>, Failure> {
         results.others = results.others.or_else(|| Load::of_others(before));
         print::table(bench, &results);
         print::lines(bench.name, &results)?;
-        save::save(&args.runs(), bench.name, args, &results)?;
+        if let Ok(runs) = &runs {
+            save::save(runs, bench.name, args, &results)?;
+        }
         #[cfg(feature = "plot")]
         if let Some(dir) = args.charts(&results) {
             plot::plot(&dir, bench, &results)?;
