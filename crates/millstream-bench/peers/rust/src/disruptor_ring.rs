@@ -1,6 +1,6 @@
 //! disruptor-rs: one ring of events, a thread for each handler, no copies.
 
-use crate::cores::on_core;
+use crate::cores::{on_core, processor_of};
 use crate::work;
 use disruptor::wait_strategies::WaitStrategy;
 use disruptor::{BusySpin, ProcessorSettings, Producer, build_single_producer};
@@ -20,12 +20,13 @@ impl WaitStrategy for Yielding {
     }
 }
 
-/// Two threads on a core each, so spinning delays no other thread.
+/// Two threads on a core each, so spinning delays no other thread. A batch is a sixteenth of the ring, as rtrb's chunks
+/// are, or 64 if that is more.
 pub(crate) fn hop(items: u64, size: usize) -> u64 {
     let answer = Arc::new(AtomicU64::new(0));
     let (out, mut sum) = (answer.clone(), 0_u64);
     let mut producer = build_single_producer(size, || 0_u64, BusySpin)
-        .pin_at_core(1)
+        .pin_at_core(processor_of(1).map_or(1, |processor| processor.id))
         .handle_events_with(move |x: &u64, sequence: i64, _: bool| {
             sum = sum.wrapping_add(*x);
             if sequence as u64 == items - 1 {
@@ -33,7 +34,8 @@ pub(crate) fn hop(items: u64, size: usize) -> u64 {
             }
         })
         .build();
-    on_core(0, move || publish(&mut producer, items, 64, false, |slot, x| *slot = x));
+    let batch = (size as u64 / 16).max(64);
+    on_core(0, move || publish(&mut producer, items, batch, false, |slot, x| *slot = x));
     answer.load(Relaxed)
 }
 
