@@ -61,7 +61,8 @@ impl Bound {
     }
 
     /// Keeps `most` keys: a further key evicts the key whose last value has the lowest number. The state of the
-    /// evicted key is dropped, and the key starts from the beginning if it comes again.
+    /// evicted key is dropped, and the key starts from the beginning if it comes again. The further key takes its place
+    /// in the tables, in the same tasklet.
     ///
     /// # Panics
     ///

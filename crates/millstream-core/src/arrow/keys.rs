@@ -29,9 +29,9 @@ pub trait KeysExt: Arrow {
     /// each outer key separately.
     ///
     /// On rings one more tasklet assigns every number the key slot of its key: the index of its state, and the tasklet
-    /// that works on it, by the key's [stable](crate::StableHasher) hash. A stage with a state is k tasklets; each
-    /// passes over all numbers, and fills those of its keys in one shared output ring. A stage without a state runs as
-    /// in [`shard`](Arrow::shard).
+    /// that works on it, by the key's [stable](crate::StableHasher) hash, or those of the key that it evicts. A stage
+    /// with a state is k tasklets; each passes over all numbers, and fills those of its keys in one shared output ring.
+    /// A stage without a state runs as in [`shard`](Arrow::shard).
     ///
     /// **Memory**: a key slot of 8 bytes a number; for each key twice the key and 32 bytes; and for each key the state
     /// of every stage. The model runs the body once for each key, on the values of that key and END: its time and

@@ -155,8 +155,8 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         self.entries.is_empty()
     }
 
-    /// The key slot of a value's key, in one of `lanes` lanes from `first_lane` on, by the key's
-    /// [hash](super::StableHasher).
+    /// The key slot of a value's key, in one of `lanes` lanes from `first_lane` on: that of the key which is forgotten
+    /// for it, or else by the key's [hash](super::StableHasher).
     ///
     /// # Errors
     ///
@@ -211,15 +211,18 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
             return Err(self.bound.refusal());
         }
         let key = key.into_key();
-        let lane = lane_of(&key, first_lane, lanes);
-        let entry = if full { self.oldest } else { self.entries.len() as u32 };
-        if full {
+        let (entry, address) = if full {
+            let entry = self.oldest;
             self.unlink(entry);
             let forgotten = self.entries.get(entry as usize).expect("it is the oldest");
             self.known.remove(&forgotten.key);
-            places.give_back(forgotten.address);
-        }
-        let address = Address { lane, place: places.take(lane) };
+            // The new key takes the very place. In the lane of its hash it would get another one, and the forgotten
+            // state would stay: up to as many in each lane as keys are allowed.
+            (entry, forgotten.address)
+        } else {
+            let lane = lane_of(&key, first_lane, lanes);
+            (self.entries.len() as u32, Address { lane, place: places.take(lane) })
+        };
         let taken = LruEntry { key: key.clone(), address, older: NONE, newer: NONE };
         if full {
             *self.entry(entry) = taken;
@@ -230,7 +233,7 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
         if self.bound.forgets {
             self.link(entry);
         }
-        Ok(KeySlot { place: address.place, lane, fresh: true })
+        Ok(KeySlot { place: address.place, lane: address.lane, fresh: true })
     }
 
     /// Gives every key its lane among `lanes` lanes from `first_lane` on, and a place there. Adds where each was and
@@ -349,6 +352,20 @@ mod tests {
             forgotten.into_iter().map(|key_slot| key_slot.map(|s| (s.place, s.fresh)).unwrap()).collect();
         // 9 takes the place of 8, and then 8 that of 9.
         assert_eq!(key_slots, [(0, true), (1, true), (0, false), (1, true), (0, false), (1, true)]);
+    }
+
+    #[test]
+    fn forgotten_keys_leave_no_place_behind() {
+        let all: Vec<u64> = (0..300).collect();
+        let given: Vec<KeySlot> = key_slots(Bound::forget(8), 4, &all).into_iter().map(Result::unwrap).collect();
+        assert!(given.iter().all(|key_slot| key_slot.fresh));
+        // Each has the place of the one that is forgotten for it.
+        let places = |key_slots: &[KeySlot]| key_slots.iter().map(|of| (of.lane, of.place)).collect::<Vec<_>>();
+        assert_eq!(places(&given[8..]), places(&given[..292]));
+        let mut different = places(&given[..8]);
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), 8);
     }
 
     #[test]

@@ -11,10 +11,10 @@
 //! - a `feedback`: it keeps a state for each key in the tasklet that closes the loop;
 //! - a `shard_by`: it has a key slot for each pair of an outer and an inner key.
 //!
-//! The bound on keys is checked by that one stage, in the order of the numbers, so it does not depend on k. A key that
-//! is forgotten returns its place. The next key that gets the place has `fresh` set, which tells every stage to reset
-//! the state. The hash, 64-bit FNV-1a over little-endian bytes, decides the lane and nothing else, so no output depends
-//! on it.
+//! The bound on keys is checked by that one stage, in the order of the numbers, so it does not depend on k. A key for
+//! which another one is forgotten gets its lane and its place, with `fresh` set, which tells every stage to reset the
+//! state. The hash, 64-bit FNV-1a over little-endian bytes, decides the lane of other keys and nothing else, so no
+//! output depends on it.
 
 use super::dead_letter::{counted, in_lanes};
 use crate::keeps::{Keeps, RingBackend};

@@ -1,12 +1,13 @@
 //! A state for every key: the same output for every number of tasklets, bounds on keys, and keys that are parked.
 
 use millstream_core::{
-    Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, SequenceNumber, Val, pipeline,
+    Arrow, Bound, DeadLetter, Fault, FeedbackExt, Item, KeysExt, ModelExt, SequenceNumber, StableHasher, Val, pipeline,
 };
 use millstream_exec::{
     Deployable, Edge, Everywhere, Inline, JobExt, JobRefExt, Migrations, Pipeline, Queues, RingShape, Rings, RunError,
     RunOutcome, Runner, RunsOn, sink, source,
 };
+use std::hash::{Hash, Hasher};
 use std::sync::mpsc;
 
 const N: u64 = 3_000;
@@ -169,6 +170,33 @@ fn a_bound_in_bytes_is_a_number_of_keys_whose_tables_fit() {
         }
         assert_eq!(seen(Bound::refuse(1_000).within_bytes(1 << 30), 1).plan().stages[0].keys, Some(1_000));
     }
+}
+
+/// The keys of one tasklet go, and those of another one come: the states that are kept do not become more.
+#[test]
+fn the_state_of_an_evicted_key_is_dropped_in_whatever_tasklet_it_is() {
+    let lane = |key: u64| {
+        let mut hasher = StableHasher::default();
+        key.hash(&mut hasher);
+        hasher.finish() % 2
+    };
+    let of_lane = |n| (0..).filter(move |key| lane(*key) == n).take(1_000);
+    let input: Vec<u64> = of_lane(0).chain(of_lane(1)).chain(of_lane(0)).collect();
+    let count = |state: &mut [u64; 8], x: &u64| {
+        state[0] += 1;
+        state[0] + x
+    };
+    let p = pipeline::<u64>().shard_by_within(
+        Bound::forget(1_000),
+        |x| *x,
+        2,
+        move |p| p.scan([0_u64; 8], count).named("counts"),
+    );
+    let (given, report) = Rings::new().run(p.from(source::ready(input.clone())).to(sink::collect())).unwrap();
+    assert_eq!(given, input.iter().map(|x| x + 1).collect::<Vec<_>>());
+    let counts = report.stages.iter().filter(|stage| stage.name.ends_with("counts"));
+    let bytes: u64 = counts.filter_map(|stage| stage.state_bytes).sum();
+    assert!((64_000..80_000).contains(&bytes), "{bytes}");
 }
 
 #[test]
