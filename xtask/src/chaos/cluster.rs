@@ -1,6 +1,7 @@
 //! Kills and stops the workers, the feed and the servers of a word count on three servers, and starts them again. With
 //! `--hosts` each server and a worker are a host, whose network is cut, too.
 
+mod blobs;
 mod hits;
 mod hosts;
 mod servers;
@@ -9,12 +10,13 @@ mod watch;
 
 use super::processes::io;
 use super::{Args, Random};
-use crate::cmd::{Cmd, Result, failure};
+use crate::cmd::{Cmd, Failure, Result, failure};
 use crate::nats;
 use hits::{Hit, Hits};
 use hosts::Hosts;
 use servers::Servers;
 use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -29,6 +31,11 @@ const PAUSE: u64 = 700;
 const CUT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(12)];
 /// A kill waits for the output to grow, but not for longer: what stands still is disturbed as well.
 const STANDS_STILL: Duration = Duration::from_secs(4);
+/// The most snapshots that are left: the last two, one that was about to be dropped, and one for each worker that was
+/// under way when the output was complete.
+const SNAPSHOTS: usize = 3 + Hosts::COUNT;
+/// The signal that kills (SIGKILL).
+const KILLED: i32 = 9;
 /// How long everything may take after the last kill.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
@@ -56,8 +63,10 @@ impl Process {
         Process::start(Path::new("ip"), &[&["netns", "exec", host, &*program][..], args].concat(), None)
     }
 
+    /// Kills it. A process that has ended by itself before has to have ended well.
     fn kill(&mut self) -> Result {
-        self.child.kill().and_then(|()| self.child.wait().map(drop)).map_err(io("kill"))
+        let status = self.child.kill().and_then(|()| self.child.wait()).map_err(io("kill"))?;
+        if status.success() || status.signal() == Some(KILLED) { Ok(()) } else { Err(self.failed(status)) }
     }
 
     fn start_again(&mut self) -> Result {
@@ -95,7 +104,7 @@ impl Process {
         Err(failure(format!("`{} {}` does not end", self.program.display(), self.args.join(" "))))
     }
 
-    fn failed(&self, status: ExitStatus) -> crate::cmd::Failure {
+    fn failed(&self, status: ExitStatus) -> Failure {
         failure(format!("`{} {}` ended with {status}", self.program.display(), self.args.join(" ")))
     }
 }
@@ -162,15 +171,20 @@ pub(super) fn run(args: &Args) -> Result {
     let mut feed = Process::start(&millstream, &[&feed[..], &of].concat(), None)?;
     let watch = Watch::start(output.clone());
     let progress = Progress { file: output.clone(), size };
-    let done = disturb(args, &mut workers, (&mut feed, &mut read), &mut servers, &progress)?;
+    let kept = |error: Failure| failure(format!("{}; all is in {}", error.message, home.display()));
+    let done = disturb(args, &mut workers, (&mut feed, &mut read), &mut servers, &progress).map_err(kept)?;
     let until = Instant::now() + PATIENCE;
     for process in workers.iter_mut().chain([&mut feed, &mut read]) {
-        process.ends(until).map_err(|error| failure(format!("{}; all is in {}", error.message, home.display())))?;
+        process.ends(until).map_err(kept)?;
     }
     let (took, gap) = watch.end();
     if let Some(difference) = text::differs(&input, &output).map_err(io("read the output"))? {
         eprintln!("{difference}; all is in {}", home.display());
         std::process::exit(4);
+    }
+    let snapshots = servers.snapshots().map_err(kept)?;
+    if snapshots.len() > SNAPSHOTS {
+        return Err(kept(failure(format!("two snapshots are kept, and {} are left: {snapshots:?}", snapshots.len()))));
     }
     let Done { workers, stopped, feeds, servers: of_servers, machines, cuts, late } = done;
     println!("{workers} workers killed, {stopped} processes stopped for a while, {feeds} feeds killed");
@@ -267,4 +281,22 @@ fn disturb(
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_failed_by_itself_is_not_just_killed() {
+        let started = |program: &str, args: &[&str]| Process::start(Path::new(program), args, None).unwrap();
+        started("sleep", &["60"]).kill().unwrap();
+        for (script, failed) in [("exit 0", false), ("exit 1", true), ("kill -TERM $$", true)] {
+            let mut process = started("sh", &["-c", script]);
+            while !process.is_over().unwrap() {
+                sleep(Duration::from_millis(1));
+            }
+            assert_eq!(process.kill().is_err(), failed, "{script}");
+        }
+    }
 }

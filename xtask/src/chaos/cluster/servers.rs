@@ -1,11 +1,13 @@
 //! Three servers of NATS on this machine, each on a host of its own if there are hosts.
 
 use super::hosts::Hosts;
-use super::{Process, io};
+use super::{ELECTION, Process, blobs, io};
 use crate::cmd::Result;
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The end of the name of a configuration.
 pub(super) const CONFIG: &str = ".conf";
@@ -51,6 +53,18 @@ impl Servers {
 
     pub(super) fn url(&self) -> String {
         self.urls.join(",")
+    }
+
+    /// The names of the snapshots that are left, once the servers know them.
+    pub(super) fn snapshots(&self) -> Result<BTreeSet<String>> {
+        let until = Instant::now() + ELECTION;
+        loop {
+            let mut asked = self.urls.iter().map(|url| blobs::names(url));
+            match asked.find(|names| names.is_ok() || Instant::now() > until) {
+                Some(names) => return names.map_err(io("ask for the snapshots")),
+                None => sleep(Duration::from_millis(100)),
+            }
+        }
     }
 
     /// The network namespace of a host, if there are hosts.
