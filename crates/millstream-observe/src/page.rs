@@ -6,6 +6,7 @@
 mod dashboard;
 mod metrics;
 mod posted;
+mod routes;
 mod served;
 
 pub use dashboard::Dashboard;
@@ -14,18 +15,11 @@ use crate::frame::Frame;
 use crate::graph::{Graph, Layout};
 use crate::watch::Watch;
 use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{Html, IntoResponse, Json, Response};
-use axum::routing::{get, post};
-use futures_util::stream::{Stream, unfold};
 use metrics::format;
 use millstream_exec::Observer;
 use posted::Answers;
 use serde_json::{Value, json};
 use served::Served;
-use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -51,6 +45,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// | `/metrics` | the newest frame and the process, as OpenMetrics if the request accepts it, or else for Prometheus |
 /// | `/health` | `running`, and 200; 503 before there is a run |
 /// | `/upgrade` | POST of JSON alone: what the program's own [function](Page::on_upgrade) answers, if there is one |
+///
+/// A reader of `/frames.json` costs the process the text of one frame at a time.
 ///
 /// When it is dropped, readers of events get the last events, and readers that asked for `/plan.json` within the last
 /// two seconds may ask once more. It waits for them for at most a second, so that they see how the program
@@ -98,7 +94,7 @@ impl PageRoutes {
 
     /// The routes of the [`Page`], relative to where they are.
     pub fn routes(&self) -> Router {
-        router(self.stage.clone())
+        routes::router(self.stage.clone())
     }
 
     /// The text of `/metrics` for Prometheus.
@@ -288,110 +284,4 @@ impl Shown {
             _ => layout.insert((observer.version(), graph.layout())).1.clone(),
         }
     }
-}
-
-fn router(stage: Arc<Stage>) -> Router {
-    Router::new()
-        .route("/", get(index))
-        .route("/plan.json", get(plan))
-        .route("/frames.json", get(frames))
-        .route("/events", get(events))
-        .route("/metrics", get(metrics))
-        .route("/health", get(health))
-        .route("/upgrade", post(posted::upgrade))
-        .with_state(stage)
-}
-
-/// The page, with the first state.
-async fn index(State(stage): State<Arc<Stage>>) -> Html<String> {
-    // A `<` could end the element that contains it.
-    let mut first = description(&stage).await;
-    if let Some(shown) = stage.shown().filter(|shown| first["run"] == shown.number(shown.watch.observer().version())) {
-        first["frames"] = shown.last_frames();
-    }
-    let first = first.to_string().replace('<', "\\u003c");
-    Html(include_str!("page/page.html").replacen("FIRST", &first, 1))
-}
-
-async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    let seen = description(&stage).await;
-    let mut state = stage.lock();
-    state.asked = Some((Instant::now(), !seen["ended"].is_null()));
-    drop(state);
-    stage.asked.notify_all();
-    Json(seen)
-}
-
-/// The plan of the run, and the newest frame.
-async fn description(stage: &Stage) -> Value {
-    let Some(shown) = stage.shown() else { return Value::Null };
-    let observer = shown.watch.observer();
-    let graph = Graph::of(observer.plan());
-    // The layout of thousands of nodes takes a while, and other requests are served meanwhile.
-    let laid_out = tokio::task::spawn_blocking({
-        let (shown, observer, graph) = (shown.clone(), observer.clone(), graph.clone());
-        move || shown.layout(&observer, &graph)
-    });
-    let layout = laid_out.await.unwrap_or_default();
-    let (program, ended) = {
-        let state = stage.lock();
-        (state.program.clone(), state.ended.clone())
-    };
-    // The frame is read last, so that the outcome comes with the last frame.
-    let frame = shown.frame().filter(|frame| frame.version == observer.version());
-    json!({ "run": shown.number(observer.version()), "graph": graph, "layout": layout, "plan": observer.plan(),
-        "frame": frame.as_deref(),
-        "program": program, "ended": ended })
-}
-
-async fn frames(State(stage): State<Arc<Stage>>) -> Json<Value> {
-    let frames = stage.shown().map(|shown| shown.watch.frames()).unwrap_or_default();
-    Json(json!(frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
-}
-
-/// The last event of a reader: a frame of a run, and whether it had the outcome.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Read {
-    frame: Option<(u64, u64)>,
-    end: bool,
-}
-
-async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let stream = unfold((stage, Read { frame: None, end: false }), |(stage, read)| async move {
-        loop {
-            let (shown, ended, over) = {
-                let state = stage.lock();
-                (state.shown.clone(), state.ended.clone(), state.over)
-            };
-            let frame = shown.as_ref().and_then(|shown| {
-                let frame = shown.frame()?;
-                Some((shown.number(frame.version), frame))
-            });
-            let now = Read { frame: frame.as_ref().map(|(run, frame)| (*run, frame.number)), end: ended.is_some() };
-            if now != read {
-                let (run, frame) = frame.unzip();
-                let event = json!({ "run": run, "frame": frame.as_deref(), "ended": ended });
-                return Some((Ok(Event::default().data(event.to_string())), (stage, now)));
-            }
-            if over {
-                return None;
-            }
-            tokio::time::sleep(GLANCE).await;
-        }
-    });
-    Sse::new(stream).keep_alive(KeepAlive::default())
-}
-
-async fn metrics(State(stage): State<Arc<Stage>>, headers: HeaderMap) -> Response {
-    let open = stage.metrics();
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    let (format, text) =
-        if format::is_open(accept) { (format::OPEN, open) } else { (format::PLAIN, format::plain(&open)) };
-    ([(header::CONTENT_TYPE, format)], text).into_response()
-}
-
-async fn health(State(stage): State<Arc<Stage>>) -> Response {
-    let frame = stage.shown().and_then(|shown| shown.frame());
-    let status = if frame.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({ "running": frame.is_some_and(|frame| frame.running) }))).into_response()
 }
