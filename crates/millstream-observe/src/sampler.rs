@@ -25,6 +25,7 @@ const RECENT: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(10);
 
 pub(crate) struct Sampler {
+    watched: Arc<Watched>,
     observer: Observer,
     graph: Arc<Graph>,
     options: Options,
@@ -109,6 +110,7 @@ impl Sampler {
             rows_before: Vec::new(),
             rows_first: Vec::new(),
             observer,
+            watched,
             options,
             graph,
             shown,
@@ -139,10 +141,8 @@ impl Sampler {
     /// Goes on with the version that has taken the place of the present one, if there is one.
     fn follow(&mut self) {
         let Some(observer) = self.observer.successor() else { return };
-        let watched = Arc::new(Watched::of(observer));
-        self.shown.follow(watched.clone());
         let (options, shown, frames) = (self.options, self.shown.clone(), self.frames);
-        *self = Sampler { frames, ..Sampler::new(watched, options, shown) };
+        *self = Sampler { frames, ..Sampler::new(Arc::new(Watched::of(observer)), options, shown) };
     }
 
     fn look(&mut self) {
@@ -187,7 +187,7 @@ impl Sampler {
             all
         });
         self.frames += 1;
-        self.shown.show(frame, all);
+        self.shown.show(&self.watched, frame, all);
     }
 
     fn frame(&self, tally: &Tally, before: &Counters, bottleneck: Option<Bottleneck>) -> Frame {

@@ -92,9 +92,9 @@ pub(crate) struct Shown {
 pub(crate) type CountRows = Arc<dyn Fn(&str) -> Option<u64> + Send + Sync>;
 
 struct Frames {
+    /// The version that the frames are of.
     watched: Arc<Watched>,
     rows: Option<CountRows>,
-    /// The frames of that version.
     frames: VecDeque<Arc<Frame>>,
     /// The watch was dropped.
     unwanted: bool,
@@ -134,16 +134,14 @@ impl Shown {
         }
     }
 
-    /// From now on frames are of this version. Those of the version before do not fit its graph.
-    pub(crate) fn follow(&self, watched: Arc<Watched>) {
+    /// Adds a frame of this version. Those of the version before, which do not fit its graph, are kept until then. The
+    /// last frame comes with the frame of the whole time.
+    pub(crate) fn show(&self, watched: &Arc<Watched>, frame: Frame, all: Option<Frame>) {
         let mut state = self.lock();
-        state.watched = watched;
-        state.frames.clear();
-    }
-
-    /// Adds a frame. The last one comes with the frame of the whole time.
-    pub(crate) fn show(&self, frame: Frame, all: Option<Frame>) {
-        let mut state = self.lock();
+        if !Arc::ptr_eq(&state.watched, watched) {
+            state.watched = watched.clone();
+            state.frames.clear();
+        }
         if state.frames.len() >= self.most.min(MOST_STAGES / state.watched.graph.nodes.len()).max(8) {
             state.frames.pop_front();
         }
@@ -236,14 +234,16 @@ impl Watch {
         self.shown.lock().rows = Some(Arc::new(rows));
     }
 
-    /// The graph of the present version of the pipeline, which describes the frames. After an
-    /// [upgrade](millstream_exec::Handle::upgrade) it is another one, and frames of the earlier version are not kept.
+    /// The graph that describes the frames. From the first frame after an
+    /// [upgrade](millstream_exec::Handle::upgrade) on it is that of the new version of the pipeline, and frames of the
+    /// earlier version are not kept.
     #[must_use]
     pub fn graph(&self) -> Arc<Graph> {
         self.shown.lock().watched.graph.clone()
     }
 
-    /// An observer of the present version of the pipeline, which has its plan with the sizes of the rings.
+    /// An observer of the version of the pipeline that the frames are of, which has its plan with the sizes of the
+    /// rings.
     #[must_use]
     pub fn observer(&self) -> Observer {
         self.shown.lock().watched.observer.clone()

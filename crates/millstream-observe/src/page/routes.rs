@@ -52,24 +52,29 @@ async fn plan(State(stage): State<Arc<Stage>>) -> Json<Value> {
 
 /// The plan of the run, and the newest frame.
 async fn description(stage: &Stage) -> Value {
-    let Some(shown) = stage.shown() else { return Value::Null };
-    let observer = shown.watch.observer();
-    let graph = Graph::of(observer.plan());
-    // The layout of thousands of nodes takes a while, and other requests are served meanwhile.
-    let laid_out = tokio::task::spawn_blocking({
-        let (shown, observer, graph) = (shown.clone(), observer.clone(), graph.clone());
-        move || shown.layout(&observer, &graph)
-    });
-    let layout = laid_out.await.unwrap_or_default();
-    let (program, ended) = {
-        let state = stage.lock();
-        (state.program.clone(), state.ended.clone())
-    };
-    // The frame is read last, so that the outcome comes with the last frame.
-    let frame = shown.frame().filter(|frame| frame.version == observer.version());
-    json!({ "run": shown.number(observer.version()), "graph": graph, "layout": layout, "plan": observer.plan(),
-        "frame": frame.as_deref(),
-        "program": program, "ended": ended })
+    loop {
+        let Some(shown) = stage.shown() else { return Value::Null };
+        let observer = shown.watch.observer();
+        let graph = Graph::of(observer.plan());
+        // The layout of thousands of nodes takes a while, and other requests are served meanwhile.
+        let laid_out = tokio::task::spawn_blocking({
+            let (shown, observer, graph) = (shown.clone(), observer.clone(), graph.clone());
+            move || shown.layout(&observer, &graph)
+        });
+        let layout = laid_out.await.unwrap_or_default();
+        let (program, ended) = {
+            let state = stage.lock();
+            (state.program.clone(), state.ended.clone())
+        };
+        // The frame is read last, so that the outcome comes with the last frame.
+        let frame = shown.frame();
+        // Else the pipeline was replaced meanwhile.
+        if frame.as_ref().is_none_or(|frame| frame.version == observer.version()) {
+            return json!({ "run": shown.number(observer.version()), "graph": graph,
+                "layout": layout, "plan": observer.plan(), "frame": frame.as_deref(), "program": program,
+                "ended": ended });
+        }
+    }
 }
 
 /// All frames, as a list. Each becomes text when the reader takes it: together they may have a hundred megabytes.
@@ -127,7 +132,8 @@ async fn metrics(State(stage): State<Arc<Stage>>, headers: HeaderMap) -> Respons
 }
 
 async fn health(State(stage): State<Arc<Stage>>) -> Response {
-    let frame = stage.shown().and_then(|shown| shown.frame());
-    let status = if frame.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({ "running": frame.is_some_and(|frame| frame.running) }))).into_response()
+    let shown = stage.shown();
+    let status = if shown.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let running = shown.is_some_and(|shown| !shown.watch.observer().is_finished());
+    (status, Json(json!({ "running": running }))).into_response()
 }

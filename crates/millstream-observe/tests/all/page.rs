@@ -1,5 +1,7 @@
 //! The page over HTTP: it serves the data of the watch.
 
+mod runs;
+
 use millstream_core::{Arrow, TryMapExt, pipeline};
 use millstream_exec::{BoxExt, JobExt, JobRefExt, Rings, Runner, source};
 use millstream_observe::{Options, Page, Watch};
@@ -309,17 +311,19 @@ fn a_page_follows_the_versions_of_a_pipeline() {
     sender.send_all(0..50).unwrap();
     let frame = watch.next(None).unwrap();
     assert_eq!((frame.version, frame.change.as_ref()), (1, None));
+    assert_eq!(watch.graph().nodes.len(), 3);
     let plan = || serde_json::from_str::<Value>(&got(&page, "/plan.json").1).unwrap();
     let number = plan()["run"].as_u64().unwrap();
     let at = run.upgrade(pipeline::<u64>().map(|x| x + 1).named("more").scan(0, sum).named("sum")).unwrap();
     sender.send_all(0..50).unwrap();
-    let mut last = frame.number;
+    // At any moment there is a frame, of one version or of the other, and the plan of its version.
     let frame = loop {
-        let frame = watch.next(Some(last)).expect("the run goes on");
+        let seen = plan();
+        assert_eq!(seen["frame"]["version"].as_u64(), seen["run"].as_u64().map(|run| (run >> 32) + 1), "{seen}");
+        let frame = watch.frame().expect("there was one before");
         if frame.version == 2 {
             break frame;
         }
-        last = frame.number;
     };
     let names =
         |frame: &millstream_observe::Frame| frame.stages.iter().map(|stage| stage.name.clone()).collect::<Vec<_>>();
