@@ -230,4 +230,20 @@ impl Frame {
     pub fn stage(&self, name: &str) -> Option<&StageFrame> {
         self.stages.iter().find(|stage| stage.name == name)
     }
+
+    /// The stages' names in metrics, which have one sample for a name: one with the name of an end gets another.
+    #[cfg(any(feature = "page", feature = "otlp"))]
+    pub(crate) fn labels(&self) -> Vec<String> {
+        let last = self.stages.len().saturating_sub(1);
+        let is_taken = |name: &str| self.stages.iter().any(|stage| stage.name == name);
+        let label = |(index, StageFrame { name, .. }): (usize, &StageFrame)| {
+            let is_end = index == 0 || index == last;
+            if is_end || [0, last].iter().all(|end| self.stages[*end].name != *name) {
+                return name.clone();
+            }
+            let mut others = (2_u64..).map(|times| format!("{name}-{times}"));
+            others.find(|other| !is_taken(other)).expect("there are more names than stages")
+        };
+        self.stages.iter().enumerate().map(label).collect()
+    }
 }

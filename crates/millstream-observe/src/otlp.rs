@@ -131,76 +131,78 @@ impl Metrics<'_> {
 
     fn stages(&self) {
         self.counter("millstream.stage.numbers", "Numbers moved, empty slots and END among them", |_, frame, emit| {
-            let stages = frame.stages.iter().take(MOST);
-            stages.for_each(|stage| emit(stage.moved, &[of_stage(stage)]));
+            named(frame).for_each(|(stage, name)| emit(stage.moved, &[name]));
         });
         self.counter(
             "millstream.stage.rows",
             "Rows that have come to it, where its values hold several",
             |_, frame, emit| {
-                let stages = frame.stages.iter().take(MOST).filter_map(|stage| Some((stage, stage.rows?)));
-                stages.for_each(|(stage, rows)| emit(rows, &[of_stage(stage)]));
+                let stages = named(frame).filter_map(|(stage, name)| Some((stage.rows?, name)));
+                stages.for_each(|(rows, name)| emit(rows, &[name]));
             },
         );
         self.counter("millstream.stage.failures", "Calls that ended with an error", |_, frame, emit| {
-            let stages = frame.stages.iter().take(MOST);
-            stages.for_each(|stage| emit(stage.failures, &[of_stage(stage)]));
+            named(frame).for_each(|(stage, name)| emit(stage.failures, &[name]));
         });
         self.gauge("millstream.stage.keyed_state", "By", "Bytes of the states of its keys", |_, frame, emit| {
-            for stage in frame.stages.iter().take(MOST) {
-                stage.state_bytes.into_iter().for_each(|bytes| emit(bytes as f64, &[of_stage(stage)]));
-            }
+            let stages = named(frame).filter_map(|(stage, name)| Some((stage.state_bytes?, name)));
+            stages.for_each(|(bytes, name)| emit(bytes as f64, &[name]));
         });
         self.gauge("millstream.stage.state", "1", "Share of the time in each state", |_, frame, emit| {
-            for stage in frame.stages.iter().take(MOST) {
+            for (stage, name) in named(frame) {
                 for (state, share) in
                     [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)]
                 {
-                    emit(share, &[of_stage(stage), KeyValue::new("state", state)]);
+                    emit(share, &[name.clone(), KeyValue::new("state", state)]);
                 }
             }
         });
         self.gauge("millstream.stage.service", "s", "Recent mean time for a number", |_, frame, emit| {
-            for stage in frame.stages.iter().take(MOST) {
-                if let Some(ns) = stage.service_ns {
-                    emit(ns / 1e9, &[of_stage(stage)]);
-                }
-            }
+            let stages = named(frame).filter_map(|(stage, name)| Some((stage.service_ns?, name)));
+            stages.for_each(|(ns, name)| emit(ns / 1e9, &[name]));
         });
     }
 
     fn rings(&self) {
         self.counter("millstream.ring.produced", "Numbers published", |watch, frame, emit| {
+            let names = frame.labels();
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
-                emit(seen.produced, &of_ring(watch, ring));
+                emit(seen.produced, &of_ring(watch, &names, ring));
             }
         });
         self.counter("millstream.ring.consumed", "Numbers released, by each reader", |watch, frame, emit| {
+            let (graph, names) = (watch.graph(), frame.labels());
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
-                let graph = watch.graph();
                 let readers = graph.wires.get(ring).map_or(&[][..], |wire| &wire.to);
                 for (count, reader) in seen.consumed.iter().zip(readers).take(MOST) {
-                    let reader = KeyValue::new("reader", graph.nodes[*reader].name.clone());
+                    let reader = KeyValue::new("reader", name_of(&names, *reader));
                     emit(*count, &[KeyValue::new("ring", ring as i64), reader]);
                 }
             }
         });
         self.gauge("millstream.ring.occupancy", "1", "Share of the slots in use, on average", |watch, frame, emit| {
+            let names = frame.labels();
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
-                emit(seen.occupancy, &of_ring(watch, ring));
+                emit(seen.occupancy, &of_ring(watch, &names, ring));
             }
         });
     }
 }
 
-fn of_stage(stage: &StageFrame) -> KeyValue {
-    KeyValue::new("stage", stage.name.clone())
+/// The stages, each with its label.
+fn named(frame: &Frame) -> impl Iterator<Item = (&StageFrame, KeyValue)> {
+    let names = frame.labels().into_iter().map(|name| KeyValue::new("stage", name));
+    frame.stages.iter().zip(names).take(MOST)
 }
 
 /// A ring's number, and its writer's name.
-fn of_ring(watch: &Watch, ring: usize) -> [KeyValue; 2] {
+fn of_ring(watch: &Watch, names: &[String], ring: usize) -> [KeyValue; 2] {
     let graph = watch.graph();
-    // The pipeline may have been replaced since the frame was made.
-    let writer = graph.wires.get(ring).map_or_else(String::new, |wire| graph.nodes[wire.from].name.clone());
+    let writer = graph.wires.get(ring).map_or_else(String::new, |wire| name_of(names, wire.from));
     [KeyValue::new("ring", ring as i64), KeyValue::new("writer", writer)]
+}
+
+/// The name of a node. The pipeline may have been replaced since the frame was made, and have more of them.
+fn name_of(names: &[String], node: usize) -> String {
+    names.get(node).cloned().unwrap_or_default()
 }

@@ -57,8 +57,9 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
     for (stage, pause) in frame.change.iter().flat_map(|change| &change.pauses).take(MOST) {
         set(&pauses, vec![("stage", stage.clone())], *pause);
     }
-    stages(registry, frame);
-    rings(registry, graph, frame);
+    let names = frame.labels();
+    stages(registry, frame, &names);
+    rings(registry, graph, frame, &names);
     let workers = levels(registry, "worker_state", "Share of the time in each state", Some(ratio()));
     for (index, worker) in frame.workers.iter().enumerate().take(MOST) {
         for (state, share) in [("busy", worker.busy), ("idle", worker.idle), ("parked", worker.parked)] {
@@ -69,7 +70,7 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
     percentiles(&latency, &[], frame.latency.as_ref());
 }
 
-fn stages(registry: &mut Registry, frame: &Frame) {
+fn stages(registry: &mut Registry, frame: &Frame, names: &[String]) {
     let numbers = counts(registry, "stage_numbers", "Numbers moved, empty slots and END among them");
     let rows = counts(registry, "stage_rows", "Rows that have come to the stage, where its values hold several each");
     let batches = counts(registry, "stage_batches", "Steps in which they were moved");
@@ -84,8 +85,9 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     let service = levels(registry, "stage_service", "Recent mean time for a number", Some(Unit::Seconds));
     let help = "Time from when a number was ready until the stage had published it, by percentile";
     let latency = levels(registry, "stage_latency", help, Some(Unit::Seconds));
-    for stage in frame.stages.iter().chain(&frame.side_outputs).take(MOST) {
-        let labels = || vec![("stage", stage.name.clone())];
+    let side_outputs = frame.side_outputs.iter().map(|side_output| (side_output, &side_output.name));
+    for (stage, name) in frame.stages.iter().zip(names).chain(side_outputs).take(MOST) {
+        let labels = || vec![("stage", name.clone())];
         numbers.with(labels()).inc_by(stage.moved);
         if let Some(count) = stage.rows {
             rows.with(labels()).inc_by(count);
@@ -95,7 +97,7 @@ fn stages(registry: &mut Registry, frame: &Frame) {
         retries.with(labels()).inc_by(stage.retries);
         parked.with(labels()).inc_by(stage.parked);
         for (state, share) in [("working", stage.working), ("starved", stage.starved), ("blocked", stage.blocked)] {
-            set(&states, vec![("stage", stage.name.clone()), ("state", state.to_owned())], share);
+            set(&states, vec![("stage", name.clone()), ("state", state.to_owned())], share);
         }
         if let Some(bytes) = stage.state_bytes {
             set(&state_bytes, labels(), bytes as f64);
@@ -110,18 +112,18 @@ fn stages(registry: &mut Registry, frame: &Frame) {
     }
 }
 
-fn rings(registry: &mut Registry, graph: &Graph, frame: &Frame) {
+fn rings(registry: &mut Registry, graph: &Graph, frame: &Frame, names: &[String]) {
     let produced = counts(registry, "ring_produced", "Numbers published");
     let consumed = counts(registry, "ring_consumed", "Numbers released, by each reader");
     let slots = levels(registry, "ring_slots", "Number of slots", None);
     let occupancy = levels(registry, "ring_occupancy", "Share of the slots in use, on average", Some(ratio()));
     for (index, (ring, wire)) in frame.rings.iter().zip(&graph.wires).enumerate().take(MOST) {
-        let labels = || vec![("ring", index.to_string()), ("writer", graph.nodes[wire.from].name.clone())];
+        let labels = || vec![("ring", index.to_string()), ("writer", names[wire.from].clone())];
         produced.with(labels()).inc_by(ring.produced);
         set(&slots, labels(), ring.capacity as f64);
         set(&occupancy, labels(), ring.occupancy);
         for (count, reader) in ring.consumed.iter().zip(&wire.to).take(MOST) {
-            let of_reader = vec![("ring", index.to_string()), ("reader", graph.nodes[*reader].name.clone())];
+            let of_reader = vec![("ring", index.to_string()), ("reader", names[*reader].clone())];
             consumed.with(of_reader).inc_by(*count);
         }
     }
