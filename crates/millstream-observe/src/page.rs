@@ -20,6 +20,7 @@ use millstream_exec::Observer;
 use posted::Answers;
 use serde_json::{Value, json};
 use served::Served;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -39,14 +40,16 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// | path | what |
 /// |---|---|
 /// | `/` | a page that shows the run as it goes on |
-/// | `/plan.json` | `run`, `graph`, `layout`, `plan`, the newest `frame`, the `program`, and its outcome `ended` |
+/// | `/plan.json` | `id`, `run`, `graph`, `layout`, `plan`, the newest `frame`, the `program`, its outcome `ended` |
 /// | `/frames.json` | all frames that are kept, the oldest first |
-/// | `/events` | each new frame, with the number of its run, and the outcome of the program, as server-sent events |
+/// | `/events` | each new `frame`, with the `id`, the `run`, and the outcome `ended`, as server-sent events |
 /// | `/metrics` | the newest frame and the process, as OpenMetrics if the request accepts it, or else for Prometheus |
 /// | `/health` | `running`, and 200; 503 before there is a run |
 /// | `/upgrade` | POST of JSON alone: what the program's own [function](Page::on_upgrade) answers, if there is one |
 ///
-/// A reader of `/frames.json` costs the process the text of one frame at a time.
+/// `run` is the number of the run in this process, from 1, plus 2^32 for each version of its pipeline after the first.
+/// The next process at the same address counts from 1, too, and has another `id`: a reader that keeps frames drops them
+/// when either changes. A reader of `/frames.json` costs the process the text of one frame at a time.
 ///
 /// When it is dropped, readers of events get the last events, and readers that asked for `/plan.json` within the last
 /// two seconds may ask once more. It waits for them for at most a second, so that they see how the program
@@ -134,9 +137,21 @@ impl PageRoutes {
 /// The state that is served.
 #[derive(Debug, Default)]
 struct Stage {
+    id: Id,
     state: Mutex<Announced>,
     /// A reader has asked for the state after the program had ended.
     asked: Condvar,
+}
+
+/// A text by which readers tell this page from the one of another process at the same address, which counts its runs
+/// from 1, too.
+#[derive(Debug)]
+struct Id(String);
+
+impl Default for Id {
+    fn default() -> Self {
+        Id(format!("{:016x}", RandomState::new().hash_one(0_u8)))
+    }
 }
 
 #[derive(Debug, Default)]

@@ -128,14 +128,17 @@ fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<S
             }
         } else {
             next = Instant::now() + EVERY;
-            // The latest state stays when the process has ended.
-            match page.seen() {
-                // The program has reported its end.
-                _ if seen.as_ref().is_some_and(|seen| seen.ended.is_some()) => {}
-                Ok(now) => (seen, lost) = (now.or(seen), false),
-                Err(_) => lost = true,
-            }
+            (seen, lost) = after(seen, page.seen());
         }
+    }
+}
+
+/// What is shown after an answer of the page, and whether there was none. The latest state stays when its process has
+/// ended, until another one answers at the same address.
+fn after<E>(seen: Option<Seen>, answer: Result<Option<Seen>, E>) -> (Option<Seen>, bool) {
+    match answer {
+        Ok(now) => (now.or(seen), false),
+        Err(_) => (seen, true),
     }
 }
 
@@ -163,5 +166,23 @@ impl Page {
     /// The state of the run; `None` before there is a run.
     fn seen(&self) -> Result<Option<Seen>, ureq::Error> {
         self.agent.get(format!("http://{}/plan.json", self.address)).call()?.body_mut().read_json()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_process_takes_the_place_of_one_that_has_ended() {
+        let of = |run, ended| Seen { run, graph: Graph::default(), layout: Layout::default(), frame: None, ended };
+        let ended = || Some(of(1, Some(Ended { code: 0, sentence: "done".to_owned() })));
+        let shown = |answer: Result<Option<Seen>, ()>| {
+            let (seen, lost) = after(ended(), answer);
+            seen.map(|seen| (seen.run, seen.ended.is_some(), lost))
+        };
+        assert_eq!(shown(Err(())), Some((1, true, true)), "it has ended, and says so");
+        assert_eq!(shown(Ok(None)), Some((1, true, false)), "the next process has no run yet");
+        assert_eq!(shown(Ok(Some(of(2, None)))), Some((2, false, false)));
     }
 }

@@ -70,7 +70,7 @@ async fn description(stage: &Stage) -> Value {
         let frame = shown.frame();
         // Else the pipeline was replaced meanwhile.
         if frame.as_ref().is_none_or(|frame| frame.version == observer.version()) {
-            return json!({ "run": shown.number(observer.version()), "graph": graph,
+            return json!({ "id": stage.id.0, "run": shown.number(observer.version()), "graph": graph,
                 "layout": layout, "plan": observer.plan(), "frame": frame.as_deref(), "program": program,
                 "ended": ended });
         }
@@ -111,7 +111,7 @@ async fn events(State(stage): State<Arc<Stage>>) -> Sse<impl Stream<Item = Resul
             let now = Read { frame: frame.as_ref().map(|(run, frame)| (*run, frame.number)), end: ended.is_some() };
             if now != read {
                 let (run, frame) = frame.unzip();
-                let event = json!({ "run": run, "frame": frame.as_deref(), "ended": ended });
+                let event = json!({ "id": stage.id.0, "run": run, "frame": frame.as_deref(), "ended": ended });
                 return Some((Ok(Event::default().data(event.to_string())), (stage, now)));
             }
             if over {

@@ -4,6 +4,7 @@
 
 mod grafana;
 mod large;
+mod next;
 mod prometheus;
 
 use millstream_core::{Arrow, pipeline};

@@ -1,11 +1,36 @@
 //! Which run a page shows, and the names of its stages.
 
-use super::got;
+use super::{asked, got};
 use millstream_core::{Arrow, ClockExt, pipeline};
 use millstream_exec::{JobRefExt, Rings, Runner, source};
 use millstream_observe::{Options, Page, Watch};
+use serde_json::Value;
+use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Each process counts its runs from 1. So readers know by the id whose run it is.
+#[test]
+fn pages_at_one_address_are_told_apart() {
+    let seen = || {
+        let page = Page::open("127.0.0.1:0").unwrap();
+        let p = pipeline::<u64>().map(|x| x + 1);
+        let run = Rings::new().start((&p).from(source::ready(0..10)).to_each(|_, _| ())).unwrap();
+        let watch = Arc::new(Watch::attach(run.observer()).unwrap());
+        page.show(watch.clone());
+        run.wait().unwrap();
+        watch.finish();
+        let mut lines = asked(page.address(), "/events").lines().map_while(Result::ok);
+        let event = lines.find_map(|line| Some(line.strip_prefix("data: ")?.to_owned())).expect("an event");
+        let [event, plan, again] = [event, got(&page, "/plan.json").1, got(&page, "/plan.json").1]
+            .map(|text| serde_json::from_str::<Value>(&text).unwrap());
+        assert_eq!((&event["id"], &again["id"]), (&plan["id"], &plan["id"]));
+        assert_eq!((&event["run"], &plan["run"]), (&1.into(), &1.into()));
+        plan["id"].as_str().expect("a text").to_owned()
+    };
+    let ids = [seen(), seen()];
+    assert_ne!(ids[0], ids[1]);
+}
 
 #[test]
 fn a_run_is_there_before_its_first_frame() {
