@@ -120,7 +120,8 @@ pub struct StageFrame {
     /// Its name in the plan; `source` and `sink` are the ends.
     pub name: String,
     /// The numbers moved, summed over its tasklets. In the body of a `shard_by` each tasklet passes every number, and
-    /// counts it.
+    /// counts it. After an [upgrade](millstream_exec::Handle::upgrade) this and the other counts begin at 0, except
+    /// those of the source, which go on.
     pub moved: u64,
     /// The numbers moved in a second.
     pub rate: f64,

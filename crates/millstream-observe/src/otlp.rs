@@ -130,7 +130,8 @@ impl Metrics<'_> {
     }
 
     fn stages(&self) {
-        self.counter("millstream.stage.numbers", "Numbers moved, empty slots and END among them", |_, frame, emit| {
+        let help = "Numbers moved, empty slots and END among them; from 0 again at a change, except the source's";
+        self.counter("millstream.stage.numbers", help, |_, frame, emit| {
             named(frame).for_each(|(stage, name)| emit(stage.moved, &[name]));
         });
         self.counter(

@@ -70,8 +70,10 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
     percentiles(&latency, &[], frame.latency.as_ref());
 }
 
+/// The counters are those of the present version of the pipeline, except the source's.
 fn stages(registry: &mut Registry, frame: &Frame, names: &[String]) {
-    let numbers = counts(registry, "stage_numbers", "Numbers moved, empty slots and END among them");
+    let help = "Numbers moved, empty slots and END among them; from 0 again at a change, except the source's";
+    let numbers = counts(registry, "stage_numbers", help);
     let rows = counts(registry, "stage_rows", "Rows that have come to the stage, where its values hold several each");
     let batches = counts(registry, "stage_batches", "Steps in which they were moved");
     let failures = counts(registry, "stage_failures", "Calls of the stage's function that ended with an error");

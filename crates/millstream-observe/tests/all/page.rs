@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Sends a request. Returns the answer from the headers on.
 fn asked(address: SocketAddr, path: &str) -> BufReader<TcpStream> {
@@ -343,6 +343,13 @@ fn a_page_follows_the_versions_of_a_pipeline() {
     let metrics = got(&page, "/metrics").1;
     assert!(metrics.contains("millstream_pipeline_version 2\n"), "{metrics}");
     assert!(metrics.contains("millstream_change_pause_seconds{stage=\"sum\"}"), "{metrics}");
+    // The numbers at the rings go on, which the dashboard for Grafana needs.
+    let read = "millstream_ring_consumed_total{ring=\"2\",reader=\"sink\"} 100\n";
+    let begun = Instant::now();
+    while !got(&page, "/metrics").1.contains(read) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never {read}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     drop(sender);
     run.wait().unwrap();
     assert_eq!(names(&watch.finish()), ["source", "more", "sum", "sink"]);
