@@ -165,20 +165,27 @@ impl<R: Read + Seek> Decompressed<R> {
 
 #[cfg(feature = "gzip")]
 impl<R: Read> Decompressed<R> {
-    /// Reads from the member of gzip after the one that has ended, if there is one.
-    fn next_member(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let State::Gzip(decoder) = std::mem::replace(&mut self.state, State::New(None, Vec::new())) else {
-            return Ok(0);
-        };
-        let mut rest = decoder.into_inner();
-        match rest.fill_buf()?.first() {
-            None => Ok(0),
-            Some(&MEMBER) => {
-                self.state = State::Gzip(Box::new(flate2::bufread::GzDecoder::new(rest)));
-                self.read(buffer)
+    /// Reads from the present member of gzip, or from the next one that is not empty.
+    fn read_members(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        while let State::Gzip(decoder) = &mut self.state {
+            let read = decoder.read(buffer).map_err(truncated)?;
+            if read > 0 {
+                return Ok(read);
             }
-            Some(_) => Err(Error::new(ErrorKind::InvalidData, "after its last member it has bytes that are not gzip")),
+            // An interrupted read is repeated, so the decoder stays until it is known what follows.
+            let next = decoder.get_mut().fill_buf()?.first().copied();
+            match (next, std::mem::replace(&mut self.state, State::New(None, Vec::new()))) {
+                (Some(MEMBER), State::Gzip(ended)) => {
+                    self.state = State::Gzip(Box::new(flate2::bufread::GzDecoder::new(ended.into_inner())));
+                }
+                (None, _) => {}
+                (Some(_), _) => {
+                    let why = "after its last member it has bytes that are not gzip";
+                    return Err(Error::new(ErrorKind::InvalidData, why));
+                }
+            }
         }
+        Ok(0)
     }
 }
 
@@ -222,10 +229,7 @@ impl<R: Read> Read for Decompressed<R> {
             State::New(..) => Ok(0),
             State::Plain(seen) => seen.read(buffer),
             #[cfg(feature = "gzip")]
-            State::Gzip(decoder) => match decoder.read(buffer).map_err(truncated)? {
-                0 => self.next_member(buffer),
-                read => Ok(read),
-            },
+            State::Gzip(_) => self.read_members(buffer),
             #[cfg(feature = "zstd")]
             State::Zstd(decoder) => decoder.read(buffer).map_err(truncated),
         }

@@ -2,9 +2,9 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use millstream_io::{Blocks, Files};
+use millstream_io::{Blocks, Decompressed, Files};
 use std::fs;
-use std::io::{Error, ErrorKind, Write};
+use std::io::{self, Error, ErrorKind, Read, Write};
 use tempfile::tempdir;
 
 /// A format: the end of a file's name, and the encoder of a member.
@@ -56,6 +56,36 @@ fn the_bytes_of_members_follow_each_other() {
         assert!(error.is_none(), "{extension}: {error:?}");
         assert_eq!(bytes, parts.concat(), "{extension}");
     }
+}
+
+/// Interrupts one read, and is at its end.
+struct Interrupts(bool);
+
+impl Read for Interrupts {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        if std::mem::take(&mut self.0) { Err(ErrorKind::Interrupted.into()) } else { Ok(0) }
+    }
+}
+
+#[test]
+fn a_read_that_is_interrupted_anywhere_is_repeated() {
+    for (extension, member) in FORMATS {
+        let file = [&b"to be\n"[..], b"or not\n"].map(member).concat();
+        for cut in 0..=file.len() {
+            let reader = file[..cut].chain(Interrupts(true)).chain(&file[cut..]);
+            let blocks = Blocks::new(Decompressed::new(reader));
+            let failure = blocks.failure();
+            let read: Vec<u8> = blocks.flat_map(|block| block.to_vec()).collect();
+            assert!(failure.take().is_none(), "{extension}, interrupted at {cut}");
+            assert_eq!(read, b"to be\nor not\n", "{extension}, interrupted at {cut}");
+        }
+    }
+}
+
+#[test]
+fn any_number_of_members_may_be_empty() {
+    let file = [gzip(b"to be\n"), gzip(b"").repeat(20_000), gzip(b"or not\n")].concat();
+    assert_eq!(read("gz", &file).0, b"to be\nor not\n");
 }
 
 #[test]
