@@ -1,7 +1,7 @@
-//! Windows that aggregate, alone: more of their cases than random pipelines meet.
+//! Windows of event time, alone: more of their cases than random pipelines meet, and changes of their rules.
 
 use crate::reference;
-use millstream_testkit::random::{FoldWindows, Pipe, Value, Windows, values};
+use millstream_testkit::random::{FoldWindows, Pipe, Value, Versions, Windows, values};
 use millstream_testkit::{Deployment, Feeding, deployments};
 use proptest::option;
 use proptest::prelude::*;
@@ -34,12 +34,58 @@ proptest! {
         inputs in values(100),
         deployment in deployments(),
     ) {
-        let tree = Pipe::FoldWindows(of);
-        let slots = inputs.iter().cloned().map(Some).chain([None]).collect::<Vec<_>>();
+        let (tree, slots) = (Pipe::FoldWindows(of), slots_of(&inputs));
         let pipeline = tree.build();
         prop_assert_eq!(pipeline.model_slots(inputs.clone()), reference::outer(&tree, &slots), "{}", tree);
         let deployment = Deployment { feeding: Feeding::Inline, ..deployment };
         prop_assert_eq!(pipeline.check(&inputs, deployment), Ok(()), "{}", tree);
+    }
+}
+
+/// The same windows, or sessions, by other rules.
+fn others(of: Windows, rules: Windows) -> Windows {
+    Windows { every: of.every.map(|_| rules.every.unwrap_or(rules.size)), keep: of.keep, last: of.last, ..rules }
+}
+
+/// Runs a stage that is replaced at a number, on every deployment, and compares the output with these slots.
+fn check_change(
+    [first, then]: [Pipe; 2],
+    at: usize,
+    (inputs, expected): (&[Value], &[Option<Value>]),
+    (deployment, seed): (Deployment, u64),
+) -> Result<(), TestCaseError> {
+    let called = |stage: Pipe| Pipe::Called(0, stage.into());
+    let mut versions = Versions::of(&called(first));
+    let check = versions.change(at as u64, &called(then));
+    prop_assert!(check.is_ok(), "{versions}: {check:?}");
+    for feeding in Feeding::each(seed) {
+        let missing = versions.check(inputs, Deployment { feeding, ..deployment }, expected.to_vec());
+        // A change after END does not take place, and is not due.
+        prop_assert_eq!(missing, Ok(0), "{}, {:?}", versions, feeding);
+    }
+    Ok(())
+}
+
+fn slots_of(inputs: &[Value]) -> Vec<Option<Value>> {
+    inputs.iter().cloned().map(Some).chain([None]).collect()
+}
+
+proptest! {
+    /// Windows that are open get another length, or wait for other values.
+    #[test]
+    fn windows_that_aggregate_go_on_by_other_rules(
+        of in fold_windows(),
+        rules in windows(),
+        early in option::of(1..=4_u64),
+        at in 0..=100_usize,
+        inputs in values(100),
+        deployment in deployments(),
+        seed in any::<u64>(),
+    ) {
+        let then = FoldWindows { windows: others(of.windows, rules), early, ..of };
+        let expected = reference::fold_windows::changed(&of, (at, &then), &slots_of(&inputs));
+        let stages = [of, then].map(Pipe::FoldWindows);
+        check_change(stages, at, (&inputs, &expected), (deployment, seed))?;
     }
 }
 

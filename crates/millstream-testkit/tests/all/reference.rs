@@ -5,7 +5,7 @@
 
 mod answer;
 pub(crate) mod fan_in;
-mod fold_windows;
+pub(crate) mod fold_windows;
 mod keys;
 mod stream;
 pub(crate) mod versions;

@@ -40,9 +40,17 @@ const ON_TIME: i64 = 1;
 const REFINED: i64 = 2;
 
 pub(super) fn given(of: &FoldWindows, input: &[Slot]) -> Vec<Slot> {
+    changed(of, (usize::MAX, of), input)
+}
+
+/// As [`given`], under other rules from slot `at` on, with the same keys, times and refinement.
+pub(crate) fn changed<'t>(of: &'t FoldWindows, (at, then): (usize, &'t FoldWindows), input: &[Slot]) -> Vec<Slot> {
     let (passed, dropped) = (BTreeMap::new(), BTreeMap::new());
     let mut stage = Stage { of, rows: Vec::new(), passed, dropped, results: Vec::new() };
     let slot = |(n, slot): (usize, &Slot)| {
+        if n == at {
+            stage.of = then;
+        }
         if let Some(value) = slot {
             stage.value(digest(value));
         }
