@@ -45,7 +45,7 @@ where
 {
     let reads = Reads { read: read::<T>, print: print::<B> };
     let segment = TextSegment { on, reads, complaints: worker.complaints.clone() };
-    worker.run(&program(), pipeline, &segment)
+    worker.run(&program(), pipeline, R::WRITES_STATES, &segment)
 }
 
 /// With snapshots.
@@ -85,7 +85,7 @@ where
             Sorted::ForAny(any) => any.run(),
             Sorted::Apply(flags) => {
                 let numbers = Numbers::try_from(flags).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
-                apply(&numbers, &program(), &self.pipeline.with_shards(1).plan())
+                apply(&numbers, &program(), &self.pipeline.with_shards(1).plan(), self.works.is_some())
             }
         }
     }

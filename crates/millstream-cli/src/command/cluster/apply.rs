@@ -100,7 +100,17 @@ fn changes(was: &App, is: &App) -> String {
     changed.chain(pipeline).collect::<Vec<_>>().join("; ")
 }
 
-pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
+/// What a program without snapshots has to expect.
+pub(super) fn no_snapshots(app: &App) -> String {
+    format!(
+        "this program has no snapshots (`Program::lasting`): a worker that starts computes everything again, so no \
+         input is dropped, and the input edge takes {} batches in all (`cluster apply --capacity`)",
+        app.capacity
+    )
+}
+
+/// Makes the application of a program, which is `lasting` if it has snapshots, or changes it.
+pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan, lasting: bool) -> Outcome {
     let complaints = Complaints::of("cluster");
     let (stages, Numbers { servers, force, .. }) = (stages(plan), numbers);
     let name = &servers.access.app;
@@ -139,6 +149,9 @@ pub(crate) fn apply(numbers: &Numbers, program: &str, plan: &Plan) -> Outcome {
                 Some(changes) => format!("changed: {changes}"),
             };
             complaints.note(&format!("application {name}: {program}, {replicas} replicas: {what}"));
+            if !lasting {
+                complaints.note(&no_snapshots(&app));
+            }
             // A plan that is applied again says that the cause is mended.
             match answered(|| Place::end_alarms(&log, replicas)) {
                 Ok(ended) => {

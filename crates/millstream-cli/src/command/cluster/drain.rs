@@ -1,10 +1,11 @@
 //! `cluster drain`: ends the input and waits for the output.
 
+use super::feed::waits;
 use super::servers::{Servers, log_failed};
 use super::status::Alarm;
 use crate::message::Complaints;
 use crate::outcome::Outcome;
-use millstream_cluster::{App, Batch, FeedError, Feeder, JetStream, Log, LogError, Text};
+use millstream_cluster::{App, Batch, FeedError, FeedWait, Feeder, JetStream, Log, LogError, Text};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,9 @@ impl Drain {
         };
         let begun = Instant::now();
         let goes_on = || interrupts.first().is_none() && self.within.is_none_or(|within| begun.elapsed() < within);
-        let waited = ended(&log, &mut || goes_on()).and_then(|()| complete(&log, &goes_on, &complaints));
+        let mut says = waits(&interrupts, &complaints);
+        let ended = ended(&log, &mut |wait| says(wait) && goes_on());
+        let waited = ended.and_then(|()| complete(&log, &goes_on, &complaints));
         match (waited, interrupts.first()) {
             (Ok(true), _) => Outcome::Done,
             (Err(FeedError::Stopped) | Ok(false), Some(signal)) => Outcome::Interrupted(signal),
@@ -45,13 +48,9 @@ impl Drain {
     }
 }
 
-fn ended(log: &JetStream, goes_on: &mut dyn FnMut() -> bool) -> Result<(), FeedError> {
-    let mut waits = |_: &_| {
-        sleep(PAUSE);
-        goes_on()
-    };
-    match Feeder::new(log.clone(), false, &mut waits) {
-        Ok(mut feeder) => feeder.end(&mut waits),
+fn ended(log: &JetStream, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
+    match Feeder::new(log.clone(), false, waits) {
+        Ok(mut feeder) => feeder.end(waits),
         Err(FeedError::Ended(_)) => Ok(()),
         Err(error) => Err(error),
     }

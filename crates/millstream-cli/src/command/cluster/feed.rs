@@ -21,6 +21,10 @@ const LONGEST: usize = 768 << 10;
 const LOOKS_AGAIN: Duration = Duration::from_millis(20);
 /// The time after which a message reports a wait.
 const SOON: Duration = Duration::from_secs(1);
+/// What makes room in a full edge.
+const FULL: &str = "the input edge is full: the workers' next snapshot makes room. They wait as long as the output is \
+                    full; and a program without snapshots (`Program::lasting`) stores none: for it, `cluster apply \
+                    --capacity` makes room";
 
 #[derive(Debug)]
 pub(crate) struct Feed {
@@ -195,14 +199,14 @@ fn line_ends(text: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', text).count()
 }
 
-/// Prints once what it waits for, if that takes long.
-fn waits<'a>(interrupts: &'a Interrupts, complaints: &'a Complaints) -> impl FnMut(&FeedWait) -> bool + 'a {
+/// Prints once what a feeder waits for, if that takes long, and pauses. Returns false after a signal.
+pub(super) fn waits<'a>(interrupts: &'a Interrupts, complaints: &'a Complaints) -> impl FnMut(&FeedWait) -> bool + 'a {
     let (mut since, mut said) = (None, false);
     move |wait| {
         if since.get_or_insert_with(Instant::now).elapsed() > SOON && !said {
             said = true;
             complaints.note(&match wait {
-                FeedWait::Full => "the input edge is full: waiting for workers to read it".to_owned(),
+                FeedWait::Full => FULL.to_owned(),
                 FeedWait::Unavailable(why) => format!("waiting for the servers: {why}"),
             });
         }

@@ -62,7 +62,7 @@ fn plan(program: ClusterProgram) -> Plan {
 
 /// Makes an application of one of the programs.
 pub(crate) fn apply_program(numbers: &Numbers, program: ClusterProgram) -> Outcome {
-    apply(numbers, &name(program), &plan(program))
+    apply(numbers, &name(program), &plan(program), true)
 }
 
 /// Works for the program that the application names.
@@ -96,5 +96,5 @@ where
     let (rings, complaints) = (knows.works().rings.clone(), knows.works().complaints.clone());
     let reads = Reads { read: block, print };
     let segment = TextSegment { on: OnRings::new(pipeline, rings), reads, complaints };
-    knows.run(&name(program), &plan(program), &segment)
+    knows.run(&name(program), &plan(program), true, &segment)
 }

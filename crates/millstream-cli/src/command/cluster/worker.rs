@@ -1,6 +1,6 @@
 //! `worker`: takes the place of a replica.
 
-use super::apply::stages;
+use super::apply::{no_snapshots, stages};
 use super::servers::{Servers, answered, log_failed, servers};
 use crate::config;
 use crate::flags;
@@ -66,10 +66,10 @@ impl Works {
         }
     }
 
-    /// Works for the application with this program.
-    pub(crate) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, segment: &S) -> Outcome {
+    /// Works for the application with this program, which is `lasting` if it has snapshots.
+    pub(crate) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, lasting: bool, segment: &S) -> Outcome {
         match self.asks() {
-            Ok(knows) => knows.run(program, plan, segment),
+            Ok(knows) => knows.run(program, plan, lasting, segment),
             Err(outcome) => outcome,
         }
     }
@@ -80,7 +80,7 @@ impl Knows {
         &self.works
     }
 
-    pub(super) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, segment: &S) -> Outcome {
+    pub(super) fn run<S: Segment + Clone>(self, program: &str, plan: &Plan, lasting: bool, segment: &S) -> Outcome {
         let Knows { works: Works { servers, quiet, complaints, .. }, log, app } = self;
         if let Err(other) = app.check(program, &stages(plan)) {
             complaints.complain(&format!(
@@ -89,6 +89,9 @@ impl Knows {
                 servers.access.app
             ));
             return Outcome::WrongUse;
+        }
+        if !lasting && !quiet {
+            complaints.note(&no_snapshots(&app));
         }
         panics::quiet_in_pipelines();
         let interrupts = Interrupts::default();
