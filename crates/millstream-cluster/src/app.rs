@@ -1,5 +1,6 @@
 //! An application: its plan as a record, which all its programs read.
 
+use crate::other_pipeline::OtherPipeline;
 use crate::{Edges, Log, LogError, Options};
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
@@ -60,11 +61,6 @@ pub enum ApplyError {
     #[error(transparent)]
     Log(#[from] LogError),
 }
-
-/// Another pipeline has an application's name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the application runs a different pipeline: {0}")]
-pub struct OtherPipeline(pub String);
 
 impl App {
     /// The edge that it reads.

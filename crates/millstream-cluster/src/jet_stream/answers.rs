@@ -1,6 +1,6 @@
 //! The meaning of the servers' answers.
 
-use super::Bell;
+use super::bell::Bell;
 use crate::{LogError, Sent};
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use std::error::Error;

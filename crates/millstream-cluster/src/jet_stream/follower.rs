@@ -1,6 +1,6 @@
 //! A reader that has read all entries: the server sends it new ones.
 
-use super::Bell;
+use super::bell::Bell;
 use crate::Entry;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
