@@ -16,6 +16,7 @@ mod on_storing;
 mod replay;
 mod running;
 mod same_numbers;
+mod settings;
 #[cfg(feature = "service")]
 mod serving;
 mod side_sinks;

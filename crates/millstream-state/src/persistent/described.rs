@@ -1,17 +1,8 @@
 //! The description in a job's manifests of the program that wrote them.
 
-use super::Persistent;
 use crate::xxh64::xxh64;
 use millstream_core::Plan;
 use serde_json::{Value, json};
-
-impl Persistent {
-    /// Sets the description of the job in the manifests: how it was started, for tools that start it again.
-    #[must_use]
-    pub fn described_as(self, job: Value) -> Self {
-        Persistent { job, ..self }
-    }
-}
 
 /// The job and its plan.
 pub(super) struct Described {
