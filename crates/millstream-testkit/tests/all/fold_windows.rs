@@ -87,6 +87,22 @@ proptest! {
         let stages = [of, then].map(Pipe::FoldWindows);
         check_change(stages, at, (&inputs, &expected), (deployment, seed))?;
     }
+
+    #[test]
+    fn windows_go_on_by_other_rules(
+        of in windows(),
+        rules in windows(),
+        keep in any::<bool>(),
+        at in 0..=100_usize,
+        inputs in values(100),
+        deployment in deployments(),
+        seed in any::<u64>(),
+    ) {
+        let of = Windows { keep, ..of };
+        let then = others(of, rules);
+        let expected = reference::windows::changed(&of, (at, &then), &slots_of(&inputs), true);
+        check_change([of, then].map(Pipe::WindowsBy), at, (&inputs, &expected), (deployment, seed))?;
+    }
 }
 
 /// Every kind of result occurs in such cases, and keys without a window as well.

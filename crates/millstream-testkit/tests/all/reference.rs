@@ -9,7 +9,7 @@ pub(crate) mod fold_windows;
 mod keys;
 mod stream;
 pub(crate) mod versions;
-mod windows;
+pub(crate) mod windows;
 
 use millstream_testkit::random::{Pipe, Statement, TryScanBy, Value};
 

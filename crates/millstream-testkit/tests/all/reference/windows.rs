@@ -23,11 +23,17 @@ pub(super) fn given(windows: &Windows, input: &[Slot]) -> Vec<Slot> {
 
 /// As [`given`]; if the stream goes on, no window closes at its end.
 pub(super) fn given_until(windows: &Windows, input: &[Slot], ends: bool) -> Vec<Slot> {
+    changed(windows, (usize::MAX, windows), input, ends)
+}
+
+/// The same, under other rules after the first `at` values.
+pub(crate) fn changed(first: &Windows, (at, then): (usize, &Windows), input: &[Slot], ends: bool) -> Vec<Slot> {
     let (mut rows, mut outputs): (Vec<Row>, Vec<Slot>) = (Vec::new(), Vec::new());
-    let (mut passed, mut late) = (0, Late { values: Vec::new(), dropped: 0 });
+    let (mut greatest, mut passed, mut late) = (0, 0, Late { values: Vec::new(), dropped: 0 });
     for (arrived, value) in input.iter().flatten().enumerate() {
-        let first = if windows.last { i128::from(u64::MAX) - 39 } else { 0 };
-        let time = first + i128::from(digest(value).rem_euclid(40));
+        let windows = if arrived < at { first } else { then };
+        let earliest = if windows.last { i128::from(u64::MAX) - 39 } else { 0 };
+        let time = earliest + i128::from(digest(value).rem_euclid(40));
         let size = i128::from(windows.size);
         let every = i128::from(windows.every.unwrap_or(1));
         let starts: Vec<i128> = match windows.every {
@@ -48,11 +54,12 @@ pub(super) fn given_until(windows: &Windows, input: &[Slot], ends: bool) -> Vec<
             true => late.dropped += 1,
             false => {}
         }
-        passed = passed.max(time - i128::from(windows.lateness));
+        greatest = greatest.max(time);
+        passed = passed.max(greatest - i128::from(windows.lateness));
         outputs.extend(close(windows, &mut rows, passed, &mut late));
         while rows.len() + late.values.len() > windows.most {
-            match groups(windows, rows.clone()).first() {
-                Some(first) => passed = end(first),
+            match groups(windows, rows.clone()).iter().map(|group| end(group)).min() {
+                Some(earliest) => passed = earliest,
                 None => {
                     late.values.pop();
                     late.dropped += 1;
@@ -64,7 +71,7 @@ pub(super) fn given_until(windows: &Windows, input: &[Slot], ends: bool) -> Vec<
     if !ends {
         return outputs;
     }
-    outputs.extend(close(windows, &mut rows, i128::MAX, &mut late));
+    outputs.extend(close(then, &mut rows, i128::MAX, &mut late));
     if !late.values.is_empty() || late.dropped > 0 {
         let end = Value::I(passed.min(u64::MAX.into()) as u64 as i64);
         let (values, late) = ([Vec::new(), late.values].map(Value::List), Value::I(late.dropped));
@@ -100,11 +107,12 @@ fn groups(windows: &Windows, mut rows: Vec<Row>) -> Vec<Vec<Row>> {
     groups
 }
 
-/// Removes the windows that end at `passed` or before, and returns them.
+/// Removes the windows that end at `passed` or before, and returns them, in the order of their ends.
 fn close(windows: &Windows, rows: &mut Vec<Row>, passed: i128, late: &mut Late) -> Vec<Slot> {
-    let (over, still): (Vec<_>, Vec<_>) =
+    let (mut over, still): (Vec<_>, Vec<_>) =
         groups(windows, std::mem::take(rows)).into_iter().partition(|group| end(group) <= passed);
     *rows = still.into_iter().flatten().collect();
+    over.sort_by_key(|group| end(group));
     let list = |mut group: Vec<Row>| {
         let (start, end) = (group[0].start, end(&group).min(u64::MAX.into()));
         group.sort_by_key(|row| row.arrived);
