@@ -16,9 +16,9 @@ mod on_storing;
 mod replay;
 mod running;
 mod same_numbers;
-mod settings;
 #[cfg(feature = "service")]
 mod serving;
+mod settings;
 mod side_sinks;
 mod storer;
 mod storing;
