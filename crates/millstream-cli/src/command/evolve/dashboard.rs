@@ -35,7 +35,8 @@ impl Now {
     fn value(&self, population: &Value) -> Value {
         let rounds = self.estimate.len();
         let every = rounds.div_ceil(POINTS).max(1);
-        let drawn = (0..rounds).step_by(every).chain((rounds > 0 && (rounds - 1) % every > 0).then(|| rounds - 1));
+        let drawn =
+            (0..rounds).step_by(every).chain((rounds > 0 && !(rounds - 1).is_multiple_of(every)).then(|| rounds - 1));
         let line = |of: &[f64]| drawn.clone().map(|round| of[round]).collect::<Vec<_>>();
         json!({
             "model": self.model, "rounds": self.rounds, "round": rounds, "every": every,
