@@ -299,7 +299,7 @@ fn answers_that_are_written_once_more_survive_every_crash() {
             effects.forget_below([("quote", n)]).unwrap();
         }
     }
-    let mut reader = JournalReader::new(state.disk().clone(), state.effects_dir());
+    let reader = JournalReader::new(state.disk().clone(), state.effects_dir());
     assert!(reader.first().unwrap() >= 6, "the first ones of `price` are gone");
     drop((quote, effects, state));
     for (world, seed) in disk.history().into_iter().zip(0..) {
