@@ -20,21 +20,16 @@ use crate::tree::Tree;
 pub(crate) struct Args {
     /// Names of mutants; all of them if none is given
     names: Vec<String>,
-    /// Stop after this many minutes, and name the mutants that were not judged. Each commit begins with another one
+    /// Stop after this many minutes, and name the mutants that were not judged
     #[arg(long)]
     minutes: Option<u64>,
 }
 
 pub(crate) fn run(args: &Args) -> Result {
-    let mut mutants = chosen(all()?, &args.names)?;
+    let mutants = chosen(all()?, &args.names)?;
     if mutants.is_empty() {
         println!("no mutants in mutants/");
         return Ok(());
-    }
-    if args.minutes.is_some() {
-        let commit = Cmd::new("git", ["rev-parse", "HEAD"]).output()?;
-        let first = first(&commit, mutants.len());
-        mutants.rotate_left(first);
     }
     let place = target_dir().join("mutants");
     let until = args.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
@@ -97,13 +92,6 @@ fn chosen(mut mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
     }
     mutants.retain(|mutant| names.is_empty() || names.contains(&mutant.name));
     Ok(mutants)
-}
-
-/// The mutant with which a run of this commit begins. If all ended early at the same one, those after it would never
-/// be judged.
-fn first(commit: &str, mutants: usize) -> usize {
-    let number = commit.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default();
-    (number % mutants as u64) as usize
 }
 
 #[derive(Debug)]
@@ -238,13 +226,6 @@ fn wait(child: &mut Child, until: Option<Instant>) -> std::io::Result<Option<Exi
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn runs_of_other_commits_begin_with_other_mutants() {
-        assert_eq!(first("0000000b4e6f\n", 255), 11);
-        assert_eq!(first("000001004e6f\n", 255), 1);
-        assert_eq!(first("fatal: not a git repository\n", 255), 0);
-    }
 
     #[test]
     fn a_run_without_tests_is_known() {
