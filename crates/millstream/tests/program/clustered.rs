@@ -42,6 +42,22 @@ pub(crate) fn it_works_on_a_cluster() {
         assert_eq!(worked.1, if program == "numbers" { left_out } else { "" });
         assert_output(run(program, "cluster read", ""), output, "", 0);
     }
+    // Without snapshots nothing makes room in the input edge but its capacity. Who runs into that hears of it.
+    let none = "has no snapshots (`Program::lasting`)";
+    assert_eq!(run("lengths", "cluster rm", "").2, Some(0));
+    let made = run("lengths", "cluster apply --capacity 8", "");
+    assert!(made.1.contains(none) && made.1.contains("the input edge takes 8 batches in all"), "{}", made.1);
+    assert_eq!(run("lengths", "cluster feed --batch 1", &"to be\n".repeat(8)).2, Some(0));
+    let full = run("lengths", "cluster drain --within 3s", "");
+    assert!(full.1.contains("the input edge is full: ") && full.1.contains("--capacity` makes room"), "{}", full.1);
+    assert_eq!(full.2, Some(1), "{}", full.1);
+    assert_eq!(run("lengths", "cluster apply --capacity 16", "").2, Some(0));
+    assert_eq!(run("lengths", "cluster feed --end", "").2, Some(0));
+    let worked = run("lengths", "worker", "");
+    assert!(worked.1.contains(none) && worked.2 == Some(0), "{}", worked.1);
+    assert_output(run("lengths", "cluster read", ""), &"5\n".repeat(8), "", 0);
+    let made = run("numbers", "cluster apply", "");
+    assert!(!made.1.contains(none) && made.2 == Some(0), "{}", made.1);
     // The place is that in the input, however it was cut into batches.
     let input = "1\n2\nx\n4\ny\n";
     assert_eq!(run("numbers", "cluster rm", "").2, Some(0));
