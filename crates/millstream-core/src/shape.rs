@@ -1,3 +1,27 @@
+/// The items of `ToOwnedItem` for a shape whose values are those of another one.
+macro_rules! owned_as {
+    ($of:ty) => {
+        type Owned = <$of as ToOwnedItem>::Owned;
+        fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
+            <$of as ToOwnedItem>::to_owned_item(value)
+        }
+        #[inline]
+        fn eq_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> bool
+        where
+            Self::Owned: PartialEq,
+        {
+            <$of as ToOwnedItem>::eq_owned(owned, value)
+        }
+        #[inline]
+        fn cmp_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> std::cmp::Ordering
+        where
+            Self::Owned: Ord,
+        {
+            <$of as ToOwnedItem>::cmp_owned(owned, value)
+        }
+    };
+}
+
 mod any_edge;
 mod flat;
 pub mod lens;
@@ -154,48 +178,14 @@ use owns_its_item;
 owns_its_item!([D: Density] Val<T, D>);
 
 impl<F: ToOwnedItem> ToOwnedItem for Filtered<F> {
-    type Owned = F::Owned;
-    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
-        F::to_owned_item(value)
-    }
-    #[inline]
-    fn eq_owned(owned: &F::Owned, value: Self::Ref<'_>) -> bool
-    where
-        F::Owned: PartialEq,
-    {
-        F::eq_owned(owned, value)
-    }
-    #[inline]
-    fn cmp_owned(owned: &F::Owned, value: Self::Ref<'_>) -> Ordering
-    where
-        F::Owned: Ord,
-    {
-        F::cmp_owned(owned, value)
-    }
+    owned_as!(F);
 }
 
 impl<F: Shape, L: Lens<F>> ToOwnedItem for Projected<F, L>
 where
     L::Target: ToOwnedItem,
 {
-    type Owned = <L::Target as ToOwnedItem>::Owned;
-    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
-        <L::Target as ToOwnedItem>::to_owned_item(value)
-    }
-    #[inline]
-    fn eq_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> bool
-    where
-        Self::Owned: PartialEq,
-    {
-        <L::Target as ToOwnedItem>::eq_owned(owned, value)
-    }
-    #[inline]
-    fn cmp_owned(owned: &Self::Owned, value: Self::Ref<'_>) -> Ordering
-    where
-        Self::Owned: Ord,
-    {
-        <L::Target as ToOwnedItem>::cmp_owned(owned, value)
-    }
+    owned_as!(L::Target);
 }
 
 macro_rules! shape_debug {

@@ -1,7 +1,6 @@
 use super::{Phantom, Shape, ToOwnedItem};
 use crate::{Density, Sparse};
 use either::Either::{self, Left, Right};
-use std::cmp::Ordering;
 
 /// Two edges of one clock, read side by side as one. Nothing is copied: a deployment reads both at every number.
 pub trait SideBySide: Shape {
@@ -116,24 +115,7 @@ impl<A: Shape, B: SameItem<A>> SideBySide for Merged<A, B> {
 }
 
 impl<A: ToOwnedItem, B: SameItem<A>> ToOwnedItem for Merged<A, B> {
-    type Owned = A::Owned;
-    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
-        A::to_owned_item(value)
-    }
-    #[inline]
-    fn eq_owned(owned: &A::Owned, value: Self::Ref<'_>) -> bool
-    where
-        A::Owned: PartialEq,
-    {
-        A::eq_owned(owned, value)
-    }
-    #[inline]
-    fn cmp_owned(owned: &A::Owned, value: Self::Ref<'_>) -> Ordering
-    where
-        A::Owned: Ord,
-    {
-        A::cmp_owned(owned, value)
-    }
+    owned_as!(A);
 }
 
 impl<A: Shape, B: SameItem<A>> Shape for Otherwise<A, B> {
@@ -158,22 +140,5 @@ impl<A: Shape, B: SameItem<A>> SideBySide for Otherwise<A, B> {
 }
 
 impl<A: ToOwnedItem, B: SameItem<A>> ToOwnedItem for Otherwise<A, B> {
-    type Owned = A::Owned;
-    fn to_owned_item(value: Self::Ref<'_>) -> Self::Owned {
-        A::to_owned_item(value)
-    }
-    #[inline]
-    fn eq_owned(owned: &A::Owned, value: Self::Ref<'_>) -> bool
-    where
-        A::Owned: PartialEq,
-    {
-        A::eq_owned(owned, value)
-    }
-    #[inline]
-    fn cmp_owned(owned: &A::Owned, value: Self::Ref<'_>) -> Ordering
-    where
-        A::Owned: Ord,
-    {
-        A::cmp_owned(owned, value)
-    }
+    owned_as!(A);
 }
