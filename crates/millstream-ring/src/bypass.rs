@@ -5,101 +5,17 @@
 //! END, probes and forks find the rings as they would be anyway, and values can go through the slots again at any
 //! number.
 
+mod end;
 mod in_hand;
 
-use crate::gate::{Gate, GateId};
-use crate::producer::Producer;
-use crate::reader::Reader;
+pub use end::RingEnd;
+
+use crate::shared::MOST;
 use crate::vectorised::{Loop3, vectorised3};
-use crate::view::{RingLayout, View};
 use in_hand::InHand;
+use millstream_core::SequenceNumber;
 use millstream_core::fusion::Fill;
-use millstream_core::{Item, SequenceNumber};
-use std::any::Any;
 use std::ops::Range;
-
-/// A [`Producer`] or a [`Reader`]. Sealed.
-pub trait RingEnd: sealed::Sealed {
-    /// The number of its clock that is next.
-    #[doc(hidden)]
-    fn at(&self) -> u64;
-
-    /// How many numbers can pass before it has something to do: none if its ring is not empty.
-    #[doc(hidden)]
-    fn before_work(&mut self) -> u64;
-
-    /// The gates that hold a producer back, as they were read last.
-    #[doc(hidden)]
-    fn held_by(&self, see: &mut dyn FnMut(Option<GateId>));
-
-    /// The gates of a reader, one for each of its rings. Returns whether these are all.
-    #[doc(hidden)]
-    fn holds(&self, see: &mut dyn FnMut(GateId)) -> bool;
-
-    /// The next `n` numbers pass. `filled` of them have a value; none if it is not known.
-    #[doc(hidden)]
-    fn pass_by(&mut self, n: usize, filled: Option<usize>);
-
-    /// The end itself, for a caller that knows its type.
-    #[doc(hidden)]
-    fn any(&mut self) -> &mut dyn Any;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl<S: super::Item> Sealed for super::Producer<S> {}
-    impl<F: super::RingLayout> Sealed for super::Reader<F> {}
-}
-
-impl<S: Item> RingEnd for Producer<S> {
-    fn at(&self) -> u64 {
-        self.next
-    }
-
-    fn before_work(&mut self) -> u64 {
-        if self.is_drained() { u64::MAX } else { 0 }
-    }
-
-    fn held_by(&self, see: &mut dyn FnMut(Option<GateId>)) {
-        self.gates().map(Gate::id).for_each(see);
-    }
-
-    fn holds(&self, _: &mut dyn FnMut(GateId)) -> bool {
-        true
-    }
-
-    fn pass_by(&mut self, n: usize, filled: Option<usize>) {
-        self.pass_by(n, filled);
-    }
-
-    fn any(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
-impl<F: RingLayout> RingEnd for Reader<F> {
-    fn at(&self) -> u64 {
-        self.position
-    }
-
-    fn before_work(&mut self) -> u64 {
-        self.before_mark()
-    }
-
-    fn held_by(&self, _: &mut dyn FnMut(Option<GateId>)) {}
-
-    fn holds(&self, see: &mut dyn FnMut(GateId)) -> bool {
-        self.view.gates(see)
-    }
-
-    fn pass_by(&mut self, n: usize, _: Option<usize>) {
-        self.pass_by(self.position + n as u64);
-    }
-
-    fn any(&mut self) -> &mut dyn Any {
-        self
-    }
-}
 
 /// All ends of some rings in which nothing waits.
 pub struct IdleRings<'e, 'r> {
@@ -250,6 +166,10 @@ impl<'e, 'r> IdleRings<'e, 'r> {
 
     /// The next `numbers` numbers of a later clock pass; the first such clock is clock 0. `filled` of them have a value
     /// at the sink, if it is the last clock.
+    ///
+    /// # Panics
+    ///
+    /// If a number from 2^63 on would pass. None has passed then.
     pub fn pass_clock(&mut self, clock: usize, numbers: usize, filled: usize) {
         if let Some(first) = self.clocks.get(clock) {
             let end = self.clocks.get(clock + 1).copied().unwrap_or(self.ends.len());
@@ -267,10 +187,15 @@ impl<'e, 'r> IdleRings<'e, 'r> {
 
     fn pass_ends(&mut self, ends: Range<usize>, numbers: usize, filled: usize) {
         let last = self.ends.len().saturating_sub(2);
+        // All ends of a clock are at one number, and the check comes before the first of them moves.
+        let at = self.ends[ends.clone()].first().map_or(0, |end| end.at());
+        assert!(at <= MOST && numbers as u64 <= MOST - at, "no number from 2^63 on passes a ring");
         for i in ends {
             // The values of a source are all there. What is filled between the source and the sink is not known.
             let filled = if i == 0 && self.from_source { Some(numbers) } else { (i == last).then_some(filled) };
-            self.ends[i].pass_by(numbers, filled);
+            // SAFETY: nothing waits in these rings. All of their ends are here, borrowed as mutable, and those of one
+            // clock are at one number and move together. The numbers stay below 2^63.
+            unsafe { self.ends[i].pass_by(numbers, filled) };
         }
     }
 }

@@ -19,6 +19,10 @@ use std::sync::OnceLock;
 /// The END number of a stream that has not ended.
 pub(crate) const OPEN: u64 = u64::MAX;
 
+/// No ring begins beyond this number, and no number from here on passes by without a slot. The numbers beyond it take
+/// decades to publish, so they never wrap around.
+pub(crate) const MOST: u64 = 1 << 63;
+
 /// The cursor of a ring, by its kind of writer. Observers have copies, which keep no slot alive.
 #[derive(Clone)]
 pub(crate) enum Published {
@@ -72,6 +76,7 @@ impl<S> Shared<S> {
         if !capacity.is_power_of_two() {
             return Err(CapacityError { slots: capacity });
         }
+        assert!(first <= MOST, "a ring begins at number {first}, beyond 2^63");
         Ok(Arc::new(Shared {
             slots: Slots::new(capacity),
             published,

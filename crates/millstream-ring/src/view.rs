@@ -123,6 +123,10 @@ pub trait RingLayout: Shape + sealed::Sealed {
     }
 }
 
+/// The panic at a slot that is empty when it is looked at again. Any crate can make a lens, and a closure shows a part,
+/// so the result of an earlier call is not relied on.
+const STAYS_FILLED: &str = "a slot that was filled stays filled";
+
 /// A loop over the slots of a chunk that changes a `T`.
 #[doc(hidden)]
 pub trait LoopOver<F: RingLayout, T: ?Sized> {

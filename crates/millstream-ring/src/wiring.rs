@@ -84,6 +84,10 @@ pub fn ring<T: Item, D: Density>(capacity: usize) -> Result<(Producer<D::Slot<T>
 /// # Errors
 ///
 /// If `capacity` is not a power of two.
+///
+/// # Panics
+///
+/// If `first` is beyond 2^63.
 #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
 pub fn ring_from<T: Item, D: Density>(
     first: SequenceNumber,
@@ -106,6 +110,10 @@ fn from<F: OneRing>(
 /// # Errors
 ///
 /// If `capacity` is not a power of two.
+///
+/// # Panics
+///
+/// If `first` is beyond 2^63.
 #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
 pub fn text_ring<T: Kind + ?Sized, D: Density>(
     first: SequenceNumber,

@@ -4,7 +4,7 @@
 //! chunk of the usual shapes names its slots and its masks, and a loop over it calls no function. The most usual forms
 //! have a loop each. A chunk of any other shape asks the object for every slot.
 
-use super::{HiddenGate, HiddenMarks, LoopOver, RingLayout, View, as_inner_view, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, LoopOver, RingLayout, STAYS_FILLED, View, as_inner_view, sealed::Sealed};
 use crate::gate::GateId;
 use crate::probe::RingProbe;
 use crate::slots::SlotSlice;
@@ -214,8 +214,7 @@ impl<T: Item> RingLayout for AnyEdge<T> {
         // The masks are true here.
         // SAFETY: the caller's contract.
         let value = unsafe { chunk.slots.at(i) };
-        // Any crate can make a lens, so the result of an earlier call is not relied on.
-        value.expect("a slot that was filled stays filled")
+        value.expect(STAYS_FILLED)
     }
 
     #[inline(always)]

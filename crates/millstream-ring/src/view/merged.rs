@@ -1,5 +1,5 @@
 use super::zip::{ZipView, one_of};
-use super::{HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed};
+use super::{HiddenGate, HiddenMarks, RingLayout, STAYS_FILLED, View, sealed::Sealed};
 use crate::gate::GateId;
 use crate::probe::RingProbe;
 use millstream_core::{Merged, SameItem, SideBySide};
@@ -70,8 +70,8 @@ impl<A: RingLayout, B: RingLayout + SameItem<A>> RingLayout for Merged<A, B> {
                     // SAFETY: `is_filled` has just returned true for it.
                     unsafe { A::value_at(a, i) }
                 } else {
-                    // SAFETY: the caller's contract: one of the two is filled.
-                    unsafe { B::value_at(b, i) }
+                    // SAFETY: the caller's contract; `at` asks whether the slot is filled.
+                    unsafe { B::at(b, i) }.expect(STAYS_FILLED)
                 }
             }
             // SAFETY: the caller's contract.

@@ -1,4 +1,4 @@
-use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, View, sealed::Sealed, slot_of_both};
+use super::{BasePtr, HiddenGate, HiddenMarks, RingLayout, STAYS_FILLED, View, sealed::Sealed, slot_of_both};
 use crate::gate::GateId;
 use crate::probe::RingProbe;
 use millstream_core::Either::{Left, Right};
@@ -96,7 +96,7 @@ macro_rules! side_by_side {
     (
         $shape:ident<A, $second:ident: $bound:path>,
         filled: |$first:ident, $other:ident| $filled:expr,
-        value: |$in_first:ident, $one:ident, $two:ident| $value:expr
+        value: |$in_first:ident, $one:ident, $two:ident, $or_two:ident| $value:expr
     ) => {
         impl<A: RingLayout, $second: RingLayout + $bound> Sealed for $shape<A, $second> {}
 
@@ -117,10 +117,12 @@ macro_rules! side_by_side {
             unsafe fn value_at<'a>(chunk: &Self::Chunk<'a>, i: usize) -> Self::Ref<'a> {
                 // SAFETY: the caller's contract.
                 let $in_first = unsafe { A::is_filled(&chunk.0, i) };
-                // SAFETY: called only if this half is filled.
+                // SAFETY: called only if `is_filled` has returned true for this half.
                 let $one = || unsafe { A::value_at(&chunk.0, i) };
-                // SAFETY: called only if this half is filled.
+                // SAFETY: as above.
                 let $two = || unsafe { $second::value_at(&chunk.1, i) };
+                // SAFETY: the caller's contract; `at` asks whether this half is filled.
+                let $or_two = || unsafe { $second::at(&chunk.1, i) }.expect(STAYS_FILLED);
                 $value
             }
 
@@ -216,17 +218,17 @@ macro_rules! side_by_side {
 side_by_side!(
     Pair<A, B: Shape>,
     filled: |first, second| first & second,
-    value: |_first, one, two| (one(), two())
+    value: |_first, one, two, _or_two| (one(), two())
 );
 side_by_side!(
     Choice<A, B: Shape>,
     filled: |first, second| one_of(first, second),
-    value: |first, one, two| if first { Left(one()) } else { Right(two()) }
+    value: |first, one, _two, or_two| if first { Left(one()) } else { Right(or_two()) }
 );
 side_by_side!(
     Otherwise<A, B: SameItem<A>>,
     filled: |first, second| first | second,
-    value: |first, one, two| if first { one() } else { two() }
+    value: |first, one, _two, or_two| if first { one() } else { or_two() }
 );
 
 #[inline(always)]

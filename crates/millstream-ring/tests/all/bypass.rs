@@ -208,3 +208,25 @@ fn the_ends_of_a_ring_have_one_clock() {
     }
     assert!(behind(&mut middle, &mut output, 5, &[0, 2]).is_some());
 }
+
+#[test]
+fn more_numbers_than_there_can_be_do_not_pass() {
+    let (mut middle, mut output) = (values(4), values(2));
+    let kept = Arc::new(7);
+    assert_eq!((send(&mut middle, &kept), send(&mut output, &kept)), (0, 0));
+    let mut ends: [&mut dyn RingEnd; 4] = [&mut middle.0, &mut middle.1, &mut output.0, &mut output.1];
+    let mut rings = IdleRings::behind(SequenceNumber(1), &mut ends, &[2]).unwrap();
+    for numbers in [usize::MAX, usize::MAX / 2 + 1] {
+        assert!(catch_unwind(AssertUnwindSafe(|| rings.pass_clock(0, numbers, 0))).is_err());
+        assert_eq!(rings.next_of(0), SequenceNumber(1), "none has passed");
+    }
+    assert_eq!((send(&mut middle, &kept), send(&mut output, &kept)), (1, 1));
+    drop((middle, output));
+    assert_eq!(Arc::strong_count(&kept), 1);
+}
+
+#[test]
+#[should_panic(expected = "beyond 2^63")]
+fn no_ring_begins_where_its_numbers_would_wrap_around() {
+    let _ = millstream_ring::ring_from::<u64, Dense>(SequenceNumber(u64::MAX - 1), 2);
+}

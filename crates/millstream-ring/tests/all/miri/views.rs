@@ -1,8 +1,10 @@
 //! Views of slots through a closure, as `Option`s, and of two edges of which the first comes first.
 
-use millstream_core::{AtEnd, Dense, Part, ShownBy, Shows, Sparse, Val};
-use millstream_ring::{Last, Producer, Reader, ring};
+use millstream_core::{AtEnd, Choice, Dense, Density, Lens, Part, Shape, ShownBy, Shows, Sparse, Val};
+use millstream_ring::{Last, Producer, Reader, RingLayout, ring};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Two boxes: a part that is lent for too long would be read after it was freed.
 type Whole = (Box<u64>, Arc<u64>);
@@ -113,9 +115,54 @@ fn a_part_that_panics_leaves_its_slot() {
     publish(&mut producer, whole(0));
     publish(&mut producer, whole(1));
     let mut seen = 0;
-    let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let looked = catch_unwind(AssertUnwindSafe(|| {
         parts.batch(2).unwrap().for_each_value(&mut seen, |seen, _, _| *seen += 1);
     }));
     assert!(looked.is_err());
     assert_eq!((seen, parts.visited().map(|n| n.0)), (1, Some(1)));
+}
+
+/// A lens that sees every value at every other look only.
+enum Fickle {}
+
+static LOOKS: AtomicUsize = AtomicUsize::new(0);
+
+impl Lens<Slots> for Fickle {
+    type Target = Val<Arc<u64>>;
+    type Part<D: Density> = D::OneLane;
+
+    fn focus<'a>(whole: <Slots as Shape>::Ref<'a>) -> Option<<Self::Target as Shape>::Ref<'a>> {
+        LOOKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(2).then_some(&whole.1)
+    }
+}
+
+/// A ring with one slot, and its reader.
+fn of_one<T: Send + Sync + 'static>(slot: Option<T>) -> (Producer<Option<T>>, Reader<Val<T, Sparse>>) {
+    let (mut producer, reader) = ring::<T, Sparse>(1).unwrap();
+    publish(&mut producer, slot);
+    (producer, reader)
+}
+
+/// The lens sees the value when the slot is asked whether it is filled, and not when the value is wanted. Then the
+/// other edge's slot, which is empty, is not read as if it were filled.
+#[test]
+fn a_lens_that_changes_its_mind_shows_no_empty_slot() {
+    fn value<F: RingLayout>(mut edge: Reader<F>) {
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            edge.batch(1).unwrap().for_each_value(&mut (), |(), n, _| panic!("number {} was lent", n.0));
+        }));
+        assert!(looked.is_err(), "no value is there");
+        assert_eq!(LOOKS.load(Ordering::Relaxed), 2);
+    }
+    let edges = || {
+        LOOKS.store(0, Ordering::Relaxed);
+        let ((p, first), (q, second)) = (of_one(Some(whole(1))), of_one::<Arc<u64>>(None));
+        ((p, q), first.seen::<Fickle>(), second)
+    };
+    let (_producers, first, second) = edges();
+    value(first.otherwise(second));
+    let (_producers, first, second) = edges();
+    value(first.or(second));
+    let (_producers, first, second) = edges();
+    value(first.beside::<Choice<_, _>, _>(second));
 }
