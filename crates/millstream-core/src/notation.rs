@@ -112,6 +112,8 @@ macro_rules! pipeline {
 /// | `if \|a\| rust { .. } else { .. }` | one of two blocks; the condition is a closure, or a wire of `bool`s |
 /// | `match a { Some(b) => .., None => .. }` | one of several blocks; `b` is a wire there, a part of the value |
 ///
+/// A `match` of one arm chooses nothing, and takes a value apart: `match order { Order { item, count } => .. }`.
+///
 /// A join is filled where all its wires are. `a.or(b)` is `b` where `a` is empty, and `a.maybe()` an `Option` at every
 /// number. Inside a lane of a choice a wire is empty at the other lanes' numbers, so a state counts the lane's alone. A
 /// stage that renumbers, such as `flat_map`, belongs before the block, after it, or in a `tee` in it. Closures of other

@@ -80,7 +80,8 @@ impl Parser<'_> {
                 (None, None) => unreachable!("the caller has checked that there are tokens"),
             });
         }
-        if let Some(token) = operand.iter().find(|token| is_any(token, &[',', ';'])) {
+        let separates = |rest: &[TokenTree]| is_any(&rest[0], &[',', ';']);
+        if let Some(token) = operand.get(length_before(operand, separates)) {
             let message = format!("`{token}` in a pipeline: two pipelines are joined by an operator");
             return Err(Error::new(message, token.to_token_stream()));
         }
@@ -114,12 +115,18 @@ fn classified(operand: &[TokenTree]) -> Result<Term, Error> {
     })
 }
 
-/// The number of tokens before the next operator. A closure's parameters and angle brackets contain none.
+/// The number of tokens before the next operator.
 fn operand_length(tokens: &[TokenTree]) -> usize {
+    length_before(tokens, |rest| Operator::at(rest).is_some())
+}
+
+/// The number of tokens before the first ones of which `ends` is true, outside of a closure's parameters and of angle
+/// brackets.
+fn length_before(tokens: &[TokenTree], ends: impl Fn(&[TokenTree]) -> bool) -> usize {
     let mut at = parameters_length(tokens);
     let mut angles = 0_usize;
     while at < tokens.len() {
-        if angles == 0 && Operator::at(&tokens[at..]).is_some() {
+        if angles == 0 && ends(&tokens[at..]) {
             break;
         }
         if is_any(&tokens[at], &['<']) {
@@ -208,6 +215,8 @@ mod tests {
         assert_eq!(parsed("f::<Vec<Vec<Vec<u8>>>>() >>> g"), "(f::<Vec<Vec<Vec<u8>>>>() >>> g)");
         assert_eq!(parsed("f::<A<B<C>>>>>> g"), "(f::<A<B<C>>> >>> g)");
         assert_eq!(parsed("|p: A<B<C<D>>>| p >>> g"), "(|p:A<B<C<D>>>|p >>> g)");
+        assert_eq!(parsed("f::<A, B>() >>> .h::<_, C<D, E>>()"), "(f::<A,B>() >>> .h::<_,C<D,E>>())");
+        assert_eq!(parsed("|p: Id<A, B>| p >>> g"), "(|p:Id<A,B>|p >>> g)");
         assert_eq!(parsed("f::<fn() -> u8>() >>> g"), "(f::<fn()->u8>() >>> g)");
         assert_eq!(parsed("if a { b } else { c } >>> x?"), "(ifa{b}else{c} >>> x?)");
         assert_eq!(parsed("a >> b"), "a>>b");
@@ -219,6 +228,8 @@ mod tests {
         assert_eq!(parsed("&&& a"), "&&&: a pipeline is missing on the left of `&&&`");
         assert_eq!(parsed("a >>> ||| b"), "|||: a pipeline is missing between `>>>` and this `|||`");
         assert_eq!(parsed("a >>> () +++ b"), "(): a pipeline is missing: there is nothing in the parentheses");
+        let two = ": two pipelines are joined by an operator";
+        assert_eq!(parsed("f::<A>(), b"), format!(",: `,` in a pipeline{two}"));
         assert_eq!(parsed("a, b"), ",: `,` in a pipeline: two pipelines are joined by an operator");
         assert_eq!(parsed(""), ": a pipeline is missing: there is nothing in the parentheses");
     }

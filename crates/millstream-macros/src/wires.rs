@@ -33,7 +33,7 @@ pub(crate) fn wires(root: &TokenStream, tokens: TokenStream) -> Result<TokenStre
     };
     let (here, w, edge, name) = (mixed("BlockOfWires"), mixed("w"), mixed("edge"), input.name()?);
     let at = name.span();
-    let mut write = Write { root, names: vec![name.to_string()], statements: 0 };
+    let mut write = Write { root, names: vec![name.to_string()], statements: 0, matches: 0 };
     let (statements, result) = write.block(&block)?;
     let emit = quote_spanned!(span(&result, at)=> #w.emit(#result));
     let inside = |begin: TokenStream| {
@@ -65,6 +65,8 @@ struct Write<'a> {
     names: Vec<String>,
     /// How many statements were written since the last group.
     statements: usize,
+    /// How many `match`es were written: each has names of its own.
+    matches: usize,
 }
 
 /// The translation of an expression: statements before it, and the expression.
@@ -97,7 +99,6 @@ impl Write<'_> {
 
     fn statement(&mut self, tokens: &[TokenTree]) -> Result<TokenStream, Error> {
         let Some(start) = tokens.first() else { return Ok(TokenStream::new()) };
-        let w = mixed("w");
         if let [TokenTree::Ident(name), equals, next, ..] = tokens
             && is(equals, '=')
             && !is(next, '=')
@@ -108,7 +109,7 @@ impl Write<'_> {
         if !is_word(Some(start), "let") {
             let (before, value) = self.expression(tokens)?;
             let bound = self.bound(&quote!(_), "", &value, start.span());
-            return Ok(quote!(#before #bound));
+            return Ok(self.grouped(quote!(#before #bound)));
         }
         let no_value = || Error::new("a wire has a value: `let name = ..;`", tokens.iter().cloned().collect());
         let equals = tokens.iter().position(|token| is(token, '=')).ok_or_else(no_value)?;
@@ -139,12 +140,17 @@ impl Write<'_> {
                 Err(Error::new(message, pattern.iter().cloned().collect()))
             }
         };
-        let statement = statement?;
+        Ok(self.grouped(statement?))
+    }
+
+    /// A statement, after which a group ends if it is large enough.
+    fn grouped(&mut self, statement: TokenStream) -> TokenStream {
         if self.statements < GROUP {
-            return Ok(statement);
+            return statement;
         }
         self.statements = 0;
-        Ok(quote!(#statement let #w = #w.grouped();))
+        let w = mixed("w");
+        quote!(#statement let #w = #w.grouped();)
     }
 
     /// The names in `(a, b)`.

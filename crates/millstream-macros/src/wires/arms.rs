@@ -6,7 +6,6 @@ use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 
 /// `pattern if guard => { block }`.
-#[derive(Clone)]
 pub(super) struct Arm {
     pub(super) pattern: TokenStream,
     /// The guard with its `if`.

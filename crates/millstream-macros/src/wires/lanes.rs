@@ -94,22 +94,21 @@ impl Write<'_> {
     /// `match wire { pattern => block, .. }`.
     pub(super) fn match_of(&mut self, tokens: &[TokenTree]) -> Result<Written, Error> {
         let at = tokens[0].span();
-        let [_, wire @ .., TokenTree::Group(body)] = tokens else {
-            return Err(Error::new(
-                "a `match` of a wire ends with its arms: `match wire { .. }`",
-                tokens[0].to_token_stream(),
-            ));
+        let (wire, body) = match tokens {
+            [_, wire @ .., TokenTree::Group(body)] if body.delimiter() == Delimiter::Brace => (wire, body),
+            _ => {
+                let message = "a `match` of a wire ends with its arms: `match wire { .. }`";
+                return Err(Error::new(message, tokens[0].to_token_stream()));
+            }
         };
         if tuple(wire).is_some() {
             let message = "a `match` looks at one value: `match |a, b| (*a, *b) { .. }` makes one of several wires";
             return Err(Error::new(message, wire.iter().cloned().collect()));
         }
-        let mut arms = arms(body)?;
-        if let [only] = &arms[..] {
-            // No number takes the second arm.
-            arms.push(only.clone());
-        }
-        let whole = mixed("whole");
+        let arms = arms(body)?;
+        // A tuple has the statements of all its parts before the first one.
+        self.matches += 1;
+        let whole = mixed(&format!("whole{}", self.matches));
         // The compiler reports a value without an arm at the wire.
         let of = wire.first().map_or(at, TokenTree::span);
         let (root, value) = (self.root_at(of), Ident::new("value", Span::mixed_site().located_at(of)));
@@ -117,11 +116,16 @@ impl Write<'_> {
         before.extend(self.bound(&whole.to_token_stream(), "", &wire, at));
         let numbers = (0..).map(Literal::u16_unsuffixed);
         let answers = arms.iter().zip(numbers).map(|(Arm { pattern, guard, .. }, n)| quote!(#pattern #guard => #n,));
-        let tag = quote_spanned!(of=> {
-            #[allow(unused_variables, unreachable_patterns)]
-            #root::Arrow::map(#whole, |#value| -> u16 { match #value { #(#answers)* } })
-        });
-        let mut chosen = quote_spanned!(at=> #root::wires::matching(#tag));
+        let tag = quote_spanned!(of=> #root::Arrow::map(#whole, |#value| -> u16 { match #value { #(#answers)* } }));
+        let allow = quote_spanned!(of=> #[allow(unused_variables, unreachable_patterns)]);
+        if let [only] = &arms[..] {
+            // Nothing is chosen. The compiler still looks for values that the pattern leaves out.
+            before.extend(quote_spanned!(of=> #allow let _ = #tag;));
+            let (statements, value) = self.only_arm(only, &whole, at)?;
+            before.extend(statements);
+            return Ok((before, value));
+        }
+        let mut chosen = quote_spanned!(at=> #root::wires::matching(#allow #tag));
         let mut methods = ["last_arm"].into_iter().chain(std::iter::repeat("arm_before"));
         for (n, arm) in arms.iter().enumerate().rev() {
             // Merges the last two arms first, then each earlier arm with the arms after it.
@@ -136,24 +140,37 @@ impl Write<'_> {
         Ok((before, chosen))
     }
 
-    /// The lane of one arm: the names that its pattern binds are wires there, parts of the value by reference.
+    /// The lane of one arm.
     fn arm(&mut self, arm: &Arm, whole: &Ident, lens: &TokenStream, at: Span) -> Result<TokenStream, Error> {
-        let Arm { pattern, body, bound, .. } = arm;
+        let mentions = arm.body.stream();
+        self.lane_of(std::slice::from_ref(whole), lens, mentions, at, |write| write.arm_body(arm, whole, at))
+    }
+
+    /// The only arm: a part of the block around it, whose names are its own.
+    fn only_arm(&mut self, arm: &Arm, whole: &Ident, at: Span) -> Result<Written, Error> {
+        let (w, value) = (mixed("w"), mixed(&format!("value{}", self.matches)));
+        let outside = self.names.len();
+        let written = self.arm_body(arm, whole, at);
+        self.names.truncate(outside);
+        let (statements, result) = written?;
+        Ok((quote!(let (#w, #value) = { #statements (#w, #result) };), value.to_token_stream()))
+    }
+
+    /// The block of an arm: the names that its pattern binds are wires there, parts of the value by reference.
+    fn arm_body(&mut self, Arm { pattern, body, bound, .. }: &Arm, whole: &Ident, at: Span) -> Result<Written, Error> {
         let root = self.root_at(at);
-        self.lane_of(std::slice::from_ref(whole), lens, body.stream(), at, |write| {
-            let mut statements = TokenStream::new();
-            for name in bound {
-                let part = quote_spanned!(name.span()=> #root::ViewExt::part(#whole, |value| {
-                    #[allow(unused_variables, unreachable_patterns)]
-                    match value { #pattern => #name, _ => #root::wires::not_this_arm() }
-                }));
-                let statement = write.bound(&name.to_token_stream(), "", &part, name.span());
-                statements.extend(quote!(#[allow(unused_variables)] #statement));
-                write.names.push(name.to_string());
-            }
-            let (more, result) = write.block(body)?;
-            statements.extend(more);
-            Ok((statements, result))
-        })
+        let mut statements = TokenStream::new();
+        for name in bound {
+            let part = quote_spanned!(name.span()=> #root::ViewExt::part(#whole, |value| {
+                #[allow(unused_variables, unreachable_patterns)]
+                match value { #pattern => #name, _ => #root::wires::not_this_arm() }
+            }));
+            let statement = self.bound(&name.to_token_stream(), "", &part, name.span());
+            statements.extend(quote!(#[allow(unused_variables)] #statement));
+            self.names.push(name.to_string());
+        }
+        let (more, result) = self.block(body)?;
+        statements.extend(more);
+        Ok((statements, result))
     }
 }

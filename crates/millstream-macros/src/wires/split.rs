@@ -45,7 +45,8 @@ pub(super) fn closure(tokens: &[TokenTree]) -> Option<Closure<'_>> {
     }
     let end = parameters_length(tokens);
     let begin = usize::from(is_word(tokens.first(), "move")) + 1;
-    let parameters = elements(tokens.get(begin..end - 1)?).into_iter().map(|tokens| Parameter::of(&tokens)).collect();
+    let parameters = separated(tokens.get(begin..end - 1)?, true);
+    let parameters = parameters.into_iter().map(|tokens| Parameter::of(&tokens)).collect();
     Some(Closure { parameters, body: &tokens[end..] })
 }
 
@@ -56,18 +57,27 @@ pub(super) fn statements(tokens: &[TokenTree]) -> Vec<&[TokenTree]> {
 
 /// The tokens between the commas. A comma in a closure's parameters or in angle brackets does not separate.
 pub(super) fn elements(tokens: &[TokenTree]) -> Vec<Vec<TokenTree>> {
+    separated(tokens, false)
+}
+
+/// The number of tokens before the next comma.
+pub(super) fn element(tokens: &[TokenTree]) -> usize {
+    length(tokens, false)
+}
+
+/// As [`elements`]. In `types` every `<` is a bracket; in an expression only one behind a `:`, or in other brackets.
+fn separated(tokens: &[TokenTree], types: bool) -> Vec<Vec<TokenTree>> {
     let mut elements = Vec::new();
     let mut rest = tokens;
     while !rest.is_empty() {
-        let end = element(rest);
+        let end = length(rest, types);
         elements.push(rest[..end].to_vec());
         rest = &rest[(end + 1).min(rest.len())..];
     }
     elements
 }
 
-/// The number of tokens before the next comma.
-pub(super) fn element(tokens: &[TokenTree]) -> usize {
+fn length(tokens: &[TokenTree], types: bool) -> usize {
     let mut at = parameters_length(tokens);
     let mut angles = 0_usize;
     while at < tokens.len() {
@@ -75,7 +85,7 @@ pub(super) fn element(tokens: &[TokenTree]) -> usize {
         if angles == 0 && is(&tokens[at], ',') {
             break;
         }
-        if is(&tokens[at], '<') && (angles > 0 || before.is_some_and(|before| is(before, ':'))) {
+        if is(&tokens[at], '<') && (types || angles > 0 || before.is_some_and(|before| is(before, ':'))) {
             angles += 1;
         } else if is(&tokens[at], '>') && !before.is_some_and(ends_arrow) {
             angles = angles.saturating_sub(1);
