@@ -37,6 +37,30 @@ impl Describe {
         port
     }
 
+    /// Describes a block: its statements, and its result. A result that is a wire has no node of its own: the last node
+    /// is then that of the wire's statement, or the one before the block if the wire is the block's input.
+    pub(crate) fn block(&mut self, statements: impl FnOnce(&mut Self), result: impl FnOnce(&mut Self) -> Port) -> Port {
+        let (before, first) = (self.last, self.nodes.len());
+        statements(self);
+        self.last = None;
+        let port = self.statement("", Branch::Only, result);
+        if self.last.is_none() {
+            self.last = self.writer(&port).and_then(|writer| self.last_with(writer, first)).or(before);
+        }
+        port
+    }
+
+    /// The last node of the statement that this node is in, of the block around that has the nodes from `first` on.
+    fn last_with(&self, node: usize, first: usize) -> Option<usize> {
+        let parent = |node: usize| self.nodes[node].parent;
+        let mut outwards = std::iter::successors(Some(node), |node| parent(*node));
+        let outer = outwards.find(|node| parent(*node) == self.scope.parent).filter(|node| *node >= first)?;
+        if !matches!(self.nodes[outer].wire, Some(OfWire::Statement(_))) {
+            return Some(outer);
+        }
+        (outer..self.nodes.len()).rev().find(|node| parent(*node) == Some(outer))
+    }
+
     /// Adds the join of two to eight pipelines that read one scope, each in a body of its own.
     pub fn join_wires(&mut self, bodies: Vec<Body<'_>>) -> Port {
         let around = self.scope.id.clone();

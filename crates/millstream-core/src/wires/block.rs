@@ -190,8 +190,8 @@ impl<S: 'static, L: Statements, P: Arrow<In = Scope<S>>> Arrow for BlockBody<L, 
 
     fn describe(&self, scope: Port, plan: &mut Describe) -> Port {
         plan.branch(Branch::Only, |plan| {
-            self.statements.describe(&scope, plan);
-            plan.statement("", Branch::Only, |plan| self.result.describe(scope, plan))
+            let result = |plan: &mut Describe| self.result.describe(scope.clone(), plan);
+            plan.block(|plan| self.statements.describe(&scope, plan), result)
         })
     }
 }
