@@ -60,7 +60,7 @@
 //!
 //! - [`fold`](crate::Arrow::fold): Folds all values into a state, and yields one value at END: `finish` of the state.
 //! - [`count`](crate::FoldExt::count): Counts the values.
-//! - [`sum`](crate::FoldExt::sum): Adds up all values, from the first to the last; the sum of none is zero.
+//! - [`sum`](crate::FoldExt::sum): Adds up all values, from the first to the last.
 //! - [`last`](crate::FoldExt::last): Yields the last value; nothing if there is none.
 //! - [`min`](crate::FoldExt::min): Yields the least value, and of equal ones the first; nothing if there is none.
 //! - [`max`](crate::FoldExt::max): Yields the greatest value, and of equal ones the last; nothing if there is none.
@@ -301,6 +301,6 @@
 
 #[doc(no_inline)]
 pub use crate::arrow::{
-    Arrow, AsyncExt, BorrowedKeysExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KeysExt, PartsExt, StreamsExt,
-    TextExt, TryScanExt, ViewExt, WindowsExt,
+    Arrow, AsyncExt, BorrowedKeysExt, ChoiceExt, ClockExt, FeedbackExt, FoldExt, KernelsExt, KeysExt, PartsExt,
+    StreamsExt, TextExt, TryMapExt, TryScanExt, ViewExt, WindowsExt,
 };

@@ -103,7 +103,7 @@ pub trait BorrowedKeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     fn fold_by_ref_within<Q, S, B, L, F, G>(
         self,
         most: usize,
@@ -152,7 +152,7 @@ pub trait BorrowedKeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     fn count_by_ref_within<Q, L>(
         self,
         most: usize,
@@ -193,7 +193,7 @@ pub trait BorrowedKeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     fn group_by_ref_within<Q, L>(
         self,
         most: usize,

@@ -173,6 +173,11 @@ pub trait ClockExt: Arrow {
     /// // The value of time 9 comes after one of time 11: the window up to 10 still waits for it.
     /// assert_eq!(sums.model([(1, 1), (11, 2), (9, 4), (12, 8)]), [(0, 5), (10, 10)]);
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `window` has `early_every`, `refine_within` or `watermark_by_key`, which are for `fold_windows` and the
+    /// methods beside it.
     #[doc(alias("tumbling", "session"))]
     fn windows_by<F>(self, window: Window, time: F) -> Then<Self, Renumber<WindowsBy<Self::Out, F>>>
     where

@@ -34,7 +34,7 @@ pub trait FoldExt: Arrow {
         answered(self, Count::new())
     }
 
-    /// Adds up all values, from the first to the last; the sum of none is zero.
+    /// Adds up all values, from the first to the last. The sum of none is zero; of floats it is -0.0.
     ///
     /// As with [`Iterator::sum`], a sum of integers that does not fit panics if overflow checks are on. To add up in a
     /// larger type, [`map`](Arrow::map) to it first.

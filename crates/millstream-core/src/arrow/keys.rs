@@ -68,6 +68,11 @@ pub trait KeysExt: Arrow {
     ///
     /// The [`Bound`] is the greatest number of keys at once, and what happens when one more comes. Otherwise as
     /// [`shard_by`](KeysExt::shard_by).
+    ///
+    /// # Panics
+    ///
+    /// If `k` is 0, or the bytes of `bound` ([`Bound::refuse_bytes`]) have no room for one key. A deployment panics if
+    /// there are more than 65,536 tasklets for the keys.
     fn shard_by_within<K, L, P>(
         self,
         bound: Bound,
@@ -121,7 +126,7 @@ pub trait KeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     fn fold_by_within<K, S, B, L, F, G>(
         self,
         most: usize,
@@ -167,7 +172,7 @@ pub trait KeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -216,7 +221,7 @@ pub trait KeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     fn group_by_within<K, L>(
         self,
         most: usize,
@@ -292,7 +297,7 @@ pub trait KeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     fn try_map_or_park_within<K, L, B, E, F, G>(
         self,
         most: usize,
@@ -367,7 +372,7 @@ pub trait KeysExt: Arrow {
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// If `most` is 0, or more than 4,294,967,295 (`u32::MAX`).
     fn try_scan_or_park_within<K, L, S, B, E, F, G>(
         self,
         most: usize,

@@ -317,8 +317,8 @@ pub trait PartsExt: Arrow {
     /// Passes every value on, and runs a body on the side that reads the same values.
     ///
     /// No stage reads the output of the body. The run ends after the body has read everything. Before an outer
-    /// [`take`](crate::StreamsExt::take) the body reads everything up to the last value taken; how much it reads after
-    /// that depends on timing.
+    /// [`take`](crate::StreamsExt::take) the body reads everything up to the last value taken. Whether it reads more,
+    /// and END, at which a fold in it answers, depends on timing: put the `take` first.
     ///
     /// The body may be of any kind, even one that renumbers. Inside a lane of a choice or a `shard_by` it must be
     /// [quiet](crate::Quiet), and inside a `shard` [shardable](crate::Shardable).
@@ -335,8 +335,8 @@ pub trait PartsExt: Arrow {
     /// values since the snapshot again, with the same numbers, unless it is a `SideSink`, which goes on with the run.
     ///
     /// On rings and queues it has a thread of its own, since it may wait; back-pressure then reaches the source. Before
-    /// an outer [`take`](crate::StreamsExt::take) it may get more than is taken. On the model it gets all values at
-    /// once. It cannot be in a lane of a choice, at a key or in a `shard`, where it would see no order.
+    /// an outer [`take`](crate::StreamsExt::take) it may get more than is taken, or lack END's value. On the model it
+    /// gets all values at once. It cannot be in a lane of a choice, at a key or in a `shard`: it would see no order.
     ///
     /// ```
     /// use millstream::prelude::*;

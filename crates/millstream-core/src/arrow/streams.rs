@@ -18,8 +18,9 @@ pub trait StreamsExt: Arrow {
     ///
     /// Stages upstream run ahead, as far as their rings reach. The output is determined; whether closures upstream see
     /// values after the last one taken, and fail at them, is not. Dead letters and the bodies of `tee`s upstream
-    /// therefore receive everything up to the last value taken, and possibly something after it. The model runs one
-    /// stage after the other and needs a source that ends.
+    /// therefore receive everything up to the last value taken, and possibly something after it. Whether such a body
+    /// reads END, at which a fold in it would answer, is not determined either. The model runs one stage after the
+    /// other and needs a source that ends.
     ///
     /// ```
     /// use millstream::prelude::*;

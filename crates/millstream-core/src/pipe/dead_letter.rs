@@ -34,7 +34,7 @@ pub enum Fault<E> {
     /// The function panicked: `panicked: ` and the message of the panic.
     Panic(String),
     /// The function was not called: at this number a value of the same key failed
-    /// ([`try_map_or_park`](crate::KeysExt::try_map_or_park)).
+    /// ([`try_map_or_park`](crate::KeysExt::try_map_or_park), [`try_scan_or_park`](crate::KeysExt::try_scan_or_park)).
     Parked(SequenceNumber),
 }
 
