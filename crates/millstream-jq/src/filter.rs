@@ -110,7 +110,8 @@ impl Filter {
     pub fn answer_to_all(&self, blocks: &[(&str, &[u8])]) -> Answer {
         let compiled = &*self.0;
         let around = Around { lut: &compiled.filter.lut, said: RefCell::default() };
-        let mut run = Run { compiled, around: &around, variables: Vars::default(), answer: Answer::default() };
+        let (variables, answer) = (Vars::default(), Answer::default());
+        let mut run = Run { compiled, around: &around, variables, block: 0, answer };
         match compiled.input {
             Input::Values => run.values(blocks),
             Input::Lines => run.lines(blocks),
@@ -128,17 +129,20 @@ impl Filter {
 fn compile(filter: &str, variables: &[String], without: Advice) -> Result<jaq_core::Filter<Kind>, Wrong> {
     if let Some(mut term) = load::parse(filter, |parser| parser.term())
         && product::limit(&mut term)
-        && let Ok(compiled) =
-            compile_behind([Def { name: WHOLE, args: Vec::new(), body: term }], WHOLE, variables, without)
     {
-        return Ok(compiled);
+        // The filter whose text has changed, as a name that is not in it.
+        let mut whole = "__whole".to_owned();
+        while filter.contains(&whole) {
+            whole.push('_');
+        }
+        let own = Def { name: whole.as_str(), args: Vec::new(), body: term };
+        if let Ok(compiled) = compile_behind([own], &whole, variables, without) {
+            return Ok(compiled);
+        }
     }
     // Also to find the places of mistakes.
     compile_behind([], filter, variables, without)
 }
-
-/// The filter whose text has changed, as a name.
-const WHOLE: &str = "__whole";
 
 /// Compiles a filter that can use these definitions.
 fn compile_behind<'a>(
@@ -163,6 +167,8 @@ struct Run<'a> {
     compiled: &'a Compiled,
     around: &'a Around<'a>,
     variables: Vars<Val>,
+    /// The index of the block that is read.
+    block: usize,
     answer: Answer,
 }
 
@@ -247,6 +253,6 @@ impl Run<'_> {
     }
 
     fn say(&mut self, Where { line, number }: Where, what: What) {
-        self.answer.said.push(Said { at: self.answer.out.len(), line, number, what });
+        self.answer.said.push(Said { at: self.answer.out.len(), block: self.block, line, number, what });
     }
 }

@@ -41,7 +41,9 @@ impl<'a> HasLut<'a, Kind> for &'a Around<'a> {
     }
 }
 
-/// Names of jq that jaq does not define.
+/// Names of jq that jaq does not define, or that silently answer otherwise: jaq deletes the first path first, after which
+/// others lead to other items; it flattens an empty array to null, and no object; and a text of no number, or of two,
+/// has as many.
 const MORE: &str = r#"
 def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);
@@ -50,6 +52,12 @@ def INDEX(f): INDEX(.[]; f);
 def ascii: [.] | implode;
 def toarray: if isarray then . else [.] end;
 def trimstr($x): ltrimstr($x) | rtrimstr($x);
+def delpaths($paths): reduce ($paths | sort | reverse[]) as $path (.; getpath($path) |= empty);
+def del(f): delpaths([path(f)]);
+def flatten($d): if $d > 0 then [.[] | if isarray then flatten($d - 1)[] else . end] end;
+def flatten: flatten(infinite);
+def tonumber: if isnumber then . else [fromjson]
+  | if length == 1 and (.[0] | isnumber) then .[0] else error("cannot parse as number") end end;
 "#;
 
 /// The variable behind `input_filename`. No filter can have a variable of this name.

@@ -181,8 +181,11 @@ fn coloured(style: &Style, value: &Val, out: &mut Vec<u8>) {
     };
     let sep_space = style.indent.is_some();
     let how = Pp { indent: style.indent.clone(), sort_keys: style.sort_keys, styles, sep_space };
-    let value = Parser::new(&one_line(value)).value(&Demand::All).expect("it was just written");
-    jaq_json::write::write(out, &how, 0, &value).expect("writing to a vector cannot fail");
+    match Parser::new(&one_line(value)).value(&Demand::All) {
+        Ok(value) => jaq_json::write::write(out, &how, 0, &value).expect("writing to a vector cannot fail"),
+        // A filter can nest a value more deeply than one can be read: it has no colours.
+        Err(_) => Writer::new(style.clone()).nested(value, 0, out),
+    }
 }
 
 #[cfg(test)]

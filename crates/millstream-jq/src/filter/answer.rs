@@ -18,9 +18,12 @@ pub struct Answer {
 pub struct Said {
     /// The place in the output: the number of output bytes before the message.
     pub at: usize,
-    /// The line on which the input begins, in its block, from 0; the line of the bytes that are not JSON.
+    /// The index of the block that was read, of those that the filter was given together; of the last one, if all of
+    /// them are one input.
+    pub block: usize,
+    /// The line on which the input begins, from 0, as if all blocks were one; the line of the bytes that are not JSON.
     pub line: u64,
-    /// The number of the input, in its block, from 0.
+    /// The number of the input, from 0, as if all blocks were one; of values that are read as one array, the place.
     pub number: u64,
     /// The kind of message.
     pub what: What,

@@ -32,7 +32,8 @@ impl<'a> LineCount<'a> {
 impl Run<'_> {
     /// Each JSON value is an input.
     pub(super) fn values(&mut self, blocks: &[(&str, &[u8])]) {
-        for (name, bytes) in blocks {
+        for (block, (name, bytes)) in blocks.iter().enumerate() {
+            self.block = block;
             self.begin(name);
             let (mut parser, mut lines) = (Parser::new(bytes), LineCount::new(bytes));
             while let Some(begin) = parser.begin() {
@@ -40,7 +41,7 @@ impl Run<'_> {
                     self.answer.values += 1;
                     continue;
                 }
-                let place = Where { line: lines.before(begin), number: self.answer.values };
+                let place = Where { line: self.answer.lines + lines.before(begin), number: self.answer.values };
                 match parser.value(&self.compiled.demand) {
                     Ok(value) => {
                         self.answer.values += 1;
@@ -49,7 +50,7 @@ impl Run<'_> {
                         }
                     }
                     Err(invalid) => {
-                        let line = lines.before(invalid.at.max(begin));
+                        let line = self.answer.lines + lines.before(invalid.at.max(begin));
                         self.say(Where { line, ..place }, What::Invalid(invalid.why.to_string()));
                         return;
                     }
@@ -107,7 +108,8 @@ impl Run<'_> {
 
     /// Each line is an input, without its end.
     pub(super) fn lines(&mut self, blocks: &[(&str, &[u8])]) {
-        for (name, bytes) in blocks {
+        for (block, (name, bytes)) in blocks.iter().enumerate() {
+            self.block = block;
             self.begin(name);
             let mut rest = *bytes;
             while !rest.is_empty() {
@@ -127,7 +129,8 @@ impl Run<'_> {
     /// One input: all values of all blocks.
     pub(super) fn all_values(&mut self, blocks: &[(&str, &[u8])]) {
         let mut values = Vec::new();
-        for (_, bytes) in blocks {
+        for (block, (_, bytes)) in blocks.iter().enumerate() {
+            self.block = block;
             let (mut parser, mut lines) = (Parser::new(bytes), LineCount::new(bytes));
             while parser.begin().is_some() {
                 match parser.value(&Demand::All) {
@@ -151,6 +154,7 @@ impl Run<'_> {
         let text: Vec<u8> = blocks.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
         self.answer.lines = line_ends(&text);
         self.answer.values = 1;
+        self.block = blocks.len().saturating_sub(1);
         self.begin(blocks.last().map_or("", |(name, _)| name));
         let _: Flow = self.evaluate(Val::utf8_str(text), Where::default());
     }

@@ -1,6 +1,6 @@
 //! Values that a filter cannot take: it fails for them, and goes on with the next one.
 
-use millstream::jq::{Expression, Fields, Filter, Options, Style, What};
+use millstream::jq::{Expression, Fields, Filter, Input, Options, Style, What};
 
 /// The outputs, and the failures.
 fn answer(filter: &str, input: &str) -> (String, Vec<String>) {
@@ -68,5 +68,33 @@ fn an_expression_that_is_made_holds_for_rows() {
             row.read(&expression, json.as_bytes()).expect("a row");
             assert_eq!(expression.holds(&row), Ok(holds), "{text}, {json}");
         }
+    }
+}
+
+#[test]
+fn a_value_that_is_too_deep_to_be_read_is_written_at_a_terminal_too() {
+    let options = Options::default().style(Style { indent: None, colours: true, ..Style::default() });
+    let filter = Filter::with("reduce range(600) as $i (null; [.])", &options).expect("a filter");
+    let deep = "[".repeat(600) + "null" + &"]".repeat(600) + "\n";
+    assert_eq!(String::from_utf8(filter.answer(b"0").out).expect("text"), deep);
+}
+
+#[test]
+fn no_text_can_name_the_whole_filter() {
+    for filter in ["__whole", ". * 2 | __whole", ". * 2 | __whole_"] {
+        assert!(Filter::new(filter).is_err(), "{filter}");
+    }
+    assert_eq!(answer("def __whole: 3; . * __whole", "2").0, "6\n");
+    let (_, failures) = answer(". * 999 | length # __whole", &format!("\"{}\"", "x".repeat(3 << 20)));
+    assert_eq!(failures, ["Repeat string result too long"]);
+}
+
+#[test]
+fn lines_are_counted_over_all_blocks() {
+    for input in [Input::Values, Input::AllValues] {
+        let filter = Filter::with(".", &Options::default().input(input)).expect("a filter");
+        let answer = filter.answer_to_all(&[("a", b"1\n2\n"), ("b", b"\nx")]);
+        let said: Vec<_> = answer.said.iter().map(|said| (said.block, said.line, said.number)).collect();
+        assert_eq!(said, [(1, 3, 2)]);
     }
 }
