@@ -15,10 +15,10 @@ pub(crate) struct Scratch {
     pub(crate) cuts: Vec<usize>,
 }
 
-/// Groups of equal count.
+/// Groups of equal count. Of more workers than entries, the first ones have one each, as with [`cut`].
 pub(crate) fn cut_evenly(count: usize, workers: usize, cuts: &mut Vec<usize>) {
     cuts.clear();
-    cuts.extend((0..=workers).map(|worker| worker * count / workers));
+    cuts.extend((0..=workers).map(|worker| if count < workers { worker.min(count) } else { worker * count / workers }));
 }
 
 /// Cuts the loads into at most `workers` contiguous groups so that the greatest group is as small as possible.
@@ -71,6 +71,8 @@ mod tests {
             cuts
         };
         assert_eq!(cuts(&[0.0; 5], 2), [0, 2, 5]);
+        assert_eq!(cuts(&[0.0; 2], 4), [0, 1, 2, 2, 2]);
+        assert_eq!(cuts(&[0.0; 1], 2), [0, 1, 1]);
         assert_eq!(cuts(&[1.0, 1.0, 1.0, 9.0], 2), [0, 3, 4]);
         assert_eq!(cuts(&[9.0, 1.0, 1.0, 1.0], 2), [0, 1, 4]);
         assert_eq!(cuts(&[1.0; 6], 3), [0, 2, 4, 6]);

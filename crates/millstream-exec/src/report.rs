@@ -33,9 +33,10 @@ pub struct Report {
     pub elapsed: Duration,
     /// The reports of all stages, in pipeline order, beginning with the source even if that is no tasklet.
     pub stages: Vec<StageReport>,
-    /// The last measured rate of each number of workers.
+    /// The last measured rate of each number of workers, by the last version of the pipeline.
     pub rates: Vec<Rate>,
-    /// The decisions on the number of workers, with reasons, in the order in which they were made.
+    /// The decisions on the number of workers, with reasons, in the order in which they were made: the first one, and
+    /// the last 63 after it.
     pub decisions: Vec<String>,
     /// The counters of every ring of the plan; none on queues.
     pub rings: Vec<RingCounters>,

@@ -367,7 +367,7 @@ impl Rings {
     /// The controller of the number of workers for this many tasklets.
     pub(crate) fn controller(&self, tasklets: usize, cores: usize) -> Controller {
         let (most, _) = self.most_workers(tasklets, cores);
-        match self.workers {
+        let controller = match self.workers {
             Some(_) if most > cores => {
                 let decision =
                     format!("{most} workers, as asked for; {cores}, one for each usable core, if they move as much");
@@ -378,6 +378,7 @@ impl Rings {
                 let decision = format!("1 worker to begin with; more if they move more, up to {cores} usable cores");
                 Controller::automatic(most, decision)
             }
-        }
+        };
+        controller.wants(self.workers, cores)
     }
 }

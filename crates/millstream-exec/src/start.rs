@@ -292,7 +292,8 @@ impl WiredRun {
             controller.note(format!("no stage is named {stage:?}: its step budget has no effect"));
         }
         let workers = controller.workers();
-        shared.idle.beside(threads_apart + feeding.threads());
+        shared.idle.beside(feeding.threads());
+        shared.idle.apart(threads_apart);
         if let Some(refused) = shared.idle.placed(workers) {
             controller.note(refused);
         }

@@ -1,7 +1,7 @@
 //! The idle strategies: how a thread without work waits.
 //!
 //! No thread spins while the threads of a run outnumber the usable cores. The threads of the source and of stages that
-//! block count. This is checked again whenever the number of workers changes.
+//! block count. This is checked again whenever the number of workers changes, or the pipeline.
 
 use crate::contention::Contention;
 use std::fmt;
@@ -99,8 +99,9 @@ pub(crate) struct IdleStrategy {
     first: (Wait, usize),
     /// The strategy and cores of the run that has taken a source that existed before it.
     adopted: OnceLock<(Wait, usize)>,
-    /// Threads other than the workers.
-    others: AtomicUsize,
+    /// The threads that values come from, and those of tasklets that have one each.
+    feeding: AtomicUsize,
+    apart: AtomicUsize,
     /// The workers and the others.
     threads: AtomicUsize,
     /// Whether the refusal of spinning was reported.
@@ -110,11 +111,12 @@ pub(crate) struct IdleStrategy {
 
 impl IdleStrategy {
     pub(crate) fn of(wait: Wait, cores: usize) -> Self {
-        let [others, threads] = [0, 1].map(AtomicUsize::new);
+        let [feeding, apart, threads] = [0, 0, 1].map(AtomicUsize::new);
         IdleStrategy {
             first: (wait, cores),
             adopted: OnceLock::new(),
-            others,
+            feeding,
+            apart,
             threads,
             reported: AtomicBool::new(false),
             contention: Contention::new(),
@@ -133,15 +135,24 @@ impl IdleStrategy {
         *self.adopted.get().unwrap_or(&self.first)
     }
 
-    /// Sets the number of threads other than the workers: those of a source and of blocking stages.
-    pub(crate) fn beside(&self, others: usize) {
-        self.others.store(others, Ordering::Relaxed);
+    /// Sets the number of threads that values come from.
+    pub(crate) fn beside(&self, feeding: usize) {
+        self.feeding.store(feeding, Ordering::Relaxed);
+    }
+
+    /// Sets the number of tasklets that have a thread of their own.
+    pub(crate) fn apart(&self, tasklets: usize) {
+        self.apart.store(tasklets, Ordering::Relaxed);
+    }
+
+    /// Threads other than the workers.
+    fn others(&self) -> usize {
+        self.feeding.load(Ordering::Relaxed) + self.apart.load(Ordering::Relaxed)
     }
 
     /// Whether there is a core for each thread of the run and for this worker, which may not count among them yet.
     pub(crate) fn has_core(&self, worker: usize) -> bool {
-        let others = self.others.load(Ordering::Relaxed);
-        self.threads.load(Ordering::Relaxed).max(worker + 1 + others) <= self.strategy().1
+        self.threads.load(Ordering::Relaxed).max(worker + 1 + self.others()) <= self.strategy().1
     }
 
     /// Whether this worker may stay awake for a moment without work.
@@ -152,7 +163,7 @@ impl IdleStrategy {
     /// Sets the number of workers. Returns the message that spinning is refused, if it was asked for and this is the
     /// first time.
     pub(crate) fn placed(&self, workers: usize) -> Option<String> {
-        let threads = workers + self.others.load(Ordering::Relaxed);
+        let threads = workers + self.others();
         self.threads.store(threads, Ordering::Relaxed);
         let (wait, cores) = self.strategy();
         let crowded = threads > cores;

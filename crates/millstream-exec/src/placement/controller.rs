@@ -14,8 +14,13 @@
 //! - A trial that takes back what an earlier one changed shows that the rates differ by little, or change. Each doubles
 //!   the time until the next trial.
 
+mod choices;
+mod mark;
+
 use super::Scratch;
 use crate::Rate;
+use choices::{Choices, Wanted};
+use mark::Mark;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -36,19 +41,20 @@ const LOOKS: u32 = 16;
 const GAIN: f64 = 1.10;
 /// Fewer workers are kept if they move at least this fraction.
 const ENOUGH: f64 = 0.97;
-/// Workers share the cores with other processes if they waited for a core for this long and for this fraction of the
-/// time.
-const DELAYED: (Duration, u32) = (Duration::from_millis(1), 10);
-/// Then a trial of fewer workers lasts this many windows: in a single one the worker may have a core all the time, or
-/// never.
+/// While other processes use the cores, a trial of fewer workers lasts this many windows: in a single one the worker
+/// may have a core all the time, or never.
 const SHARED: u32 = 5;
 /// The longest time between two trials.
 const SELDOM: Duration = Duration::from_secs(2);
+/// How many decisions are kept.
+const MOST_DECISIONS: usize = 64;
 
 /// Decides the number of workers.
 pub(crate) struct Controller {
     /// Which numbers of workers may be tried; a single number is not changed by measurement.
     choices: Choices,
+    /// What the choices for another version of the pipeline follow from; none if its number of workers is the same.
+    wanted: Option<Wanted>,
     workers: usize,
     phase: Phase,
     /// The time that the current number of workers is watched before the next trial.
@@ -69,59 +75,6 @@ pub(crate) struct Controller {
     /// How many times another thread had begun to run the stages.
     pub(crate) leads: u64,
     pub(crate) scratch: Scratch,
-}
-
-/// Which numbers of workers may be tried.
-#[derive(Clone, Copy, Debug)]
-enum Choices {
-    Only,
-    /// From 1 to this many.
-    UpTo(usize),
-    /// Either of two: one worker a core, or the larger number that was asked for.
-    Either {
-        cores: usize,
-        asked: usize,
-    },
-}
-
-impl Choices {
-    fn more(self, workers: usize) -> Option<usize> {
-        match self {
-            Choices::UpTo(most) if workers < most => Some(workers + 1),
-            Choices::Either { cores, asked } if workers == cores => Some(asked),
-            _ => None,
-        }
-    }
-
-    fn fewer(self, workers: usize) -> Option<usize> {
-        match self {
-            Choices::UpTo(_) if workers > 1 => Some(workers - 1),
-            Choices::Either { cores, asked } if workers == asked => Some(cores),
-            _ => None,
-        }
-    }
-}
-
-/// The numbers moved up to a point in time.
-#[derive(Clone, Copy)]
-struct Mark {
-    at: Instant,
-    moved: u64,
-    /// The time for which the workers had waited for a core.
-    waited: Duration,
-}
-
-impl Mark {
-    /// Numbers a second from this mark to a later one.
-    fn rate(self, later: Mark) -> f64 {
-        (later.moved - self.moved) as f64 / later.at.duration_since(self.at).as_secs_f64()
-    }
-
-    /// Whether other processes used the cores between the marks.
-    fn delayed(self, later: Mark) -> bool {
-        let (least, part) = DELAYED;
-        later.waited.saturating_sub(self.waited) >= least.max(later.at.duration_since(self.at) / part)
-    }
 }
 
 enum Phase {
@@ -182,6 +135,7 @@ impl Controller {
         let most = if let Choices::UpTo(most) = choices { most } else { workers };
         Controller {
             choices,
+            wanted: None,
             workers,
             phase: Phase::Unwatched,
             idle: FIRST,
@@ -197,16 +151,23 @@ impl Controller {
         }
     }
 
+    /// With the number of workers that was asked for, if one was, and the usable cores: another version of the pipeline
+    /// may have more or fewer tasklets to share.
+    pub(crate) fn wants(self, asked: Option<usize>, cores: usize) -> Self {
+        Controller { wanted: Some(Wanted { asked, cores }), ..self }
+    }
+
     pub(crate) fn workers(&self) -> usize {
         self.workers
     }
 
     pub(crate) fn note(&mut self, decision: String) {
         self.unreported.push(decision.clone());
-        // Bounded: a run of months makes many decisions.
-        if self.decisions.len() < 64 {
-            self.decisions.push(decision);
+        // Bounded: a run of months makes many decisions. The first one says what was asked for.
+        if self.decisions.len() == MOST_DECISIONS {
+            self.decisions.remove(1);
         }
+        self.decisions.push(decision);
     }
 
     /// The decisions since the last call.
@@ -225,11 +186,35 @@ impl Controller {
 
     /// Fixes the number of workers at the user's request.
     pub(crate) fn set(&mut self, workers: usize) {
-        self.choices = Choices::Only;
+        (self.choices, self.wanted) = (Choices::Only, None);
         self.phase = Phase::Unwatched;
         self.workers = workers;
         self.rates.resize(self.rates.len().max(workers + 1), None);
         self.note(format!("{}, as asked for while running", counted(workers)));
+    }
+
+    /// Another version of the pipeline begins, whose tasklets at most `entries` workers can share. What was measured of
+    /// the one before says nothing about it. Returns whether the tasklets are to be placed again.
+    pub(crate) fn begins_version(&mut self, entries: usize) -> bool {
+        let before = self.workers;
+        if let Phase::Tried { workers_before, .. } = self.phase {
+            self.workers = workers_before;
+        }
+        (self.phase, self.idle, self.upwards) = (Phase::Unwatched, FIRST, true);
+        (self.added, self.reversals) = (None, 0);
+        self.rates.fill(None);
+        let Some(wanted) = self.wanted else { return false };
+        let (choices, most) = wanted.choices(entries);
+        if matches!(choices, Choices::Either { .. }) {
+            (self.idle, self.upwards) = (CROWDED, false);
+        }
+        self.choices = choices;
+        self.workers = if wanted.asked.is_some() { most } else { self.workers.min(most) };
+        self.rates.resize(most + 1, None);
+        if self.workers != before {
+            self.note(format!("{} for the next version of the pipeline", counted(self.workers)));
+        }
+        true
     }
 
     /// A worker thread could not be started: there is no trial now, and at most `started` workers run.
@@ -355,7 +340,8 @@ impl Controller {
     fn begin(&mut self, workers: usize, since: Mark, now: Mark) -> Verdict {
         let rate_before = since.rate(now);
         if rate_before <= 0.0 {
-            return self.watch(now, Verdict::Stay);
+            // Undoes what was done for the workers that stand by.
+            return self.watch(now, Verdict::Place);
         }
         self.record_rate(rate_before);
         let workers_before = std::mem::replace(&mut self.workers, workers);

@@ -48,6 +48,25 @@ pub(crate) fn set_workers(pool: &Arc<Pool>, workers: usize) -> std::io::Result<(
     placed
 }
 
+/// Another version of the pipeline has begun: as many workers share its tasklets as those allow. The caller holds no
+/// lock.
+pub(super) fn begins_version(pool: &Arc<Pool>) {
+    let entries = pool.roster().cooperative.len().min(pool.seats());
+    let mut controller = pool.controller();
+    if controller.begins_version(entries) {
+        // `place` records a failure to start a worker as a decision.
+        let _ = place(pool, &mut controller);
+    }
+    report(pool, controller);
+}
+
+/// Notes a decision, for the report and the log. The caller holds no lock.
+pub(crate) fn note(pool: &Pool, decision: String) {
+    let mut controller = pool.controller();
+    controller.note(decision);
+    report(pool, controller);
+}
+
 /// Reports the decisions after the controller is unlocked: a subscriber may ask for the controller.
 fn report(pool: &Pool, mut controller: MutexGuard<'_, Controller>) {
     let unreported = controller.take_unreported();

@@ -5,6 +5,7 @@
 //! ran beside the run's stays, until it has dropped its tasklets.
 
 use super::Pool;
+use super::placing::begins_version;
 use super::roster::{Roster, tasks};
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
@@ -55,6 +56,7 @@ impl Pool {
         if let Err(error) = self.start_blocking() {
             self.shared.fail_with(crate::RunError::Spawn(error.to_string()));
         }
+        begins_version(self);
         self.has_placed();
         // One of them may have ended meanwhile.
         self.drop_left_over();
@@ -64,11 +66,15 @@ impl Pool {
     /// Replaces the roster, and cuts its groups. The caller notifies the workers.
     pub(super) fn renew(&self, next: impl FnOnce(&Roster) -> Roster) {
         // Held until the groups are cut, so that the last set number of workers holds.
-        let controller = self.controller();
+        let mut controller = self.controller();
         let mut placed = self.placed();
         let roster = Arc::new(next(&placed.roster));
         placed.moved_before += placed.roster.moved().saturating_sub(roster.moved());
         cut_evenly(roster.cooperative.len(), controller.workers(), &mut placed.cuts);
+        self.shared.idle.apart(roster.own_threads());
+        if let Some(refused) = self.shared.idle.placed(controller.workers()) {
+            controller.note(refused);
+        }
         let old = std::mem::replace(&mut placed.roster, roster);
         drop((placed, controller));
         drop(old);

@@ -52,9 +52,14 @@ impl Roster {
         0..self.cooperative.len()
     }
 
+    /// How many tasks of the run have a thread of their own.
+    pub(crate) fn own_threads(&self) -> usize {
+        self.tasks.iter().filter(|task| task.home == Home::Thread && !task.is_left_over()).count()
+    }
+
     /// Whether some task of the run has a thread of its own.
     pub(crate) fn has_own_threads(&self) -> bool {
-        self.tasks.iter().any(|task| task.home == Home::Thread && !task.is_left_over())
+        self.own_threads() > 0
     }
 }
 

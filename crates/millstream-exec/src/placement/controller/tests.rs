@@ -239,3 +239,68 @@ fn what_another_thread_moves_decides_no_trial() {
     let rates = controller.rates();
     assert!(rates.len() == 2 && rates.iter().all(|rate| rate.numbers_per_second < 110_000.0), "{rates:?}");
 }
+
+#[test]
+fn another_version_is_measured_from_its_beginning() {
+    let mut controller = Controller::automatic(2, String::new()).wants(None, 4);
+    let (mut now, mut moved) = (Instant::now(), 0);
+    let mut look = |controller: &mut Controller, after: Duration| {
+        now += after;
+        moved += 1000;
+        controller.review(now, moved, Duration::ZERO, |_| true)
+    };
+    look(&mut controller, Duration::ZERO);
+    assert_eq!(look(&mut controller, FIRST), Verdict::Summon(2));
+    assert_eq!(look(&mut controller, FIRST), Verdict::Place);
+    assert_eq!((controller.workers(), controller.rates().len()), (2, 1));
+    // In the middle of the trial.
+    assert!(controller.begins_version(8));
+    assert_eq!((controller.workers(), controller.rates().len()), (1, 0));
+    assert_eq!(look(&mut controller, FIRST), Verdict::Stay, "what was moved before does not count");
+    assert_eq!(look(&mut controller, FIRST), Verdict::Summon(2));
+    controller.begins_version(8);
+    assert_eq!(settle(controller, |workers| workers as u64 * 1000), 4, "as many as there are cores");
+}
+
+#[test]
+fn another_version_has_the_workers_that_it_can_use() {
+    let wants = |asked: usize| Controller::fixed(2, String::new()).wants(Some(asked), 4);
+    let workers = |mut controller: Controller, entries| {
+        controller.begins_version(entries);
+        (controller.workers(), controller.decisions().len() - 1)
+    };
+    assert_eq!(workers(wants(3), 8), (3, 1));
+    assert_eq!(workers(wants(3), 2), (2, 0));
+    assert_eq!(workers(wants(3), 0), (1, 1));
+    assert_eq!(workers(wants(6), 8), (6, 1));
+    let mut crowded = wants(6);
+    crowded.begins_version(8);
+    assert_eq!(settle(crowded, |workers| workers.min(4) as u64 * 1000), 4, "more than cores are tried");
+    // What was set while the run goes on stays.
+    let mut set = wants(3);
+    set.set(2);
+    assert!(!set.begins_version(8));
+    assert_eq!(set.workers(), 2);
+    let mut narrow = Controller::automatic(4, String::new()).wants(None, 4);
+    narrow.workers = 4;
+    assert_eq!(workers(narrow, 2), (2, 1));
+}
+
+#[test]
+fn a_trial_for_which_nothing_moved_is_undone() {
+    let mut controller = Controller::automatic(2, String::new());
+    let start = Instant::now();
+    controller.review(start, 0, Duration::ZERO, |_| true);
+    assert_eq!(controller.review(start + FIRST, 0, Duration::ZERO, |_| true), Verdict::Summon(2));
+    assert_eq!(controller.review(start + FIRST * 2, 0, Duration::ZERO, |_| true), Verdict::Place);
+    assert_eq!(controller.workers(), 1);
+}
+
+#[test]
+fn the_first_decision_is_kept_and_the_last_ones() {
+    let mut controller = Controller::fixed(1, "first".to_owned());
+    (0..200).for_each(|n| controller.note(n.to_string()));
+    let decisions = controller.decisions();
+    assert_eq!((decisions.len(), &*decisions[0], &*decisions[1], &*decisions[63]), (64, "first", "137", "199"));
+    assert_eq!(controller.take_unreported().len(), 201);
+}

@@ -44,6 +44,35 @@ fn keys_go_to_other_lanes_with_their_states() {
     }
 }
 
+/// The number of workers follows the tasklets of each version, up to the one that was asked for.
+#[test]
+fn a_wider_version_has_more_workers() {
+    let wide = |k: usize| pipeline::<u64>().shard(k, |p| p.map(|x| x * 7).named("times"));
+    let (sender, receiver) = source::channel(64);
+    // The stages with threads count for the most workers that the run can have, and are not shared.
+    let first = wide(1).map_blocking(|x| *x).map_blocking(|x| *x).map_blocking(|x| *x);
+    let run = Rings::new().workers(4).start(first.from(receiver).to(sink::collect())).unwrap();
+    let mut sent = 0;
+    let mut send = || {
+        sender.send_all(sent..sent + 100).unwrap();
+        sent += 100;
+    };
+    assert_eq!(run.workers(), 2);
+    send();
+    run.upgrade(wide(4)).unwrap();
+    assert_eq!(run.workers(), 4);
+    send();
+    run.upgrade(wide(2)).unwrap();
+    assert_eq!(run.workers(), 3);
+    send();
+    run.set_workers(1).unwrap();
+    run.upgrade(wide(4)).unwrap();
+    assert_eq!(run.workers(), 1, "as set");
+    send();
+    drop(sender);
+    assert!(run.wait().unwrap().0.into_iter().eq((0..400).map(|x| x * 7)));
+}
+
 /// A stage whose shards wait, on threads of their own.
 fn naps(k: usize) -> impl Pipeline<u64, u64> {
     let nap = |x: &u64| {
