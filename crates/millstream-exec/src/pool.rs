@@ -305,6 +305,8 @@ impl Pool {
         self.working.fetch_add(1, Ordering::SeqCst);
         self.alive.fetch_add(1, Ordering::SeqCst);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
+            // A pinned worker may have started it.
+            pool.pins.iter().for_each(Pins::unpin);
             pool.starts_here();
             pool.guarded(work);
             pool.leave();

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::{BoxExact, BoxExt, Inline, JobExt, JobRefExt, Rings, Runner};
+use millstream_exec::{BoxExact, BoxExt, Inline, JobExt, JobRefExt, Rings, Runner, sink, source};
 use std::collections::HashMap;
 use std::fs::read_to_string;
 use std::sync::mpsc::channel;
@@ -29,8 +29,7 @@ fn count(list: &str) -> usize {
 
 #[test]
 fn every_worker_has_a_core_of_its_own_or_the_report_says_why_not() {
-    let mine = field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap();
-    let cores = count(&mine);
+    let cores = count(&mask());
     let workers = cores + 1;
     // As many stages as workers, so that none is surplus, and a value that holds the run until the masks were read.
     let (go, gone) = channel::<()>();
@@ -71,9 +70,26 @@ fn every_worker_has_a_core_of_its_own_or_the_report_says_why_not() {
     );
 }
 
+/// The cores that the calling thread may use.
+fn mask() -> String {
+    field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap()
+}
+
+/// The thread of a stage that blocks is not pinned, also where a pinned worker starts it.
+#[test]
+fn threads_that_an_upgrade_starts_are_not_pinned() {
+    let (sender, receiver) = source::channel(16);
+    let rings = Rings::new().workers(1).pin_workers(true);
+    let run = rings.start(pipeline::<u64>().map(|_| String::new()).from(receiver).to(sink::collect())).unwrap();
+    sender.send(0).unwrap();
+    run.upgrade(pipeline::<u64>().map_blocking(|_| mask())).unwrap();
+    sender.send(1).unwrap();
+    drop(sender);
+    assert_eq!(run.wait().unwrap().0, [String::new(), mask()]);
+}
+
 #[test]
 fn the_calling_thread_is_not_pinned() {
-    let mask = || field(&read_to_string("/proc/thread-self/status").unwrap(), "Cpus_allowed_list").unwrap();
     let before = mask();
     let rings = Rings::new().pin_workers(true);
     let (_, report) =

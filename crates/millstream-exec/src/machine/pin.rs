@@ -39,6 +39,15 @@ impl Pins {
         self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).insert(worker, outcome);
     }
 
+    /// Lets the calling thread run on every core that a worker can be pinned to. A thread begins on the cores of the
+    /// thread that starts it.
+    pub(crate) fn unpin(&self) {
+        if let Ok(cores) = &self.cores {
+            // A system that refuses this has not pinned the other thread either.
+            let _ = system::allow(cores);
+        }
+    }
+
     /// Every worker's core, if it has one.
     pub(crate) fn pinned(&self) -> Vec<Option<usize>> {
         let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,13 +127,18 @@ mod system {
 
     /// Pins the calling thread to one core and verifies it: some sandboxes accept the call and ignore it.
     pub(super) fn pin_to(core: usize) -> Result<(), String> {
-        let mut only = CpuSet::new();
-        only.set(core);
-        sched_setaffinity(None, &only).map_err(|error| format!("the system refuses core {core}: {error}"))?;
+        allow(&[core]).map_err(|error| format!("the system refuses core {core}: {error}"))?;
         match allowed()? {
             now if now == [core] => Ok(()),
             now => Err(format!("the system accepted core {core}, but the thread may still run on {now:?}")),
         }
+    }
+
+    /// Lets the calling thread run on these cores only.
+    pub(super) fn allow(cores: &[usize]) -> std::io::Result<()> {
+        let mut only = CpuSet::new();
+        cores.iter().for_each(|core| only.set(*core));
+        Ok(sched_setaffinity(None, &only)?)
     }
 
     pub(super) fn allowed() -> Result<Vec<usize>, String> {
@@ -148,6 +162,10 @@ mod system {
 
     pub(super) fn pin_to(_: usize) -> Result<(), String> {
         Err(REASON.to_owned())
+    }
+
+    pub(super) fn allow(_: &[usize]) -> std::io::Result<()> {
+        Ok(())
     }
 
     pub(super) fn allowed() -> Result<Vec<usize>, String> {
