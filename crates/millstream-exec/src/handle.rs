@@ -25,7 +25,8 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-/// A job that is running on rings; its sink returns an `O`. Dropping it stops the run, and drops the sink.
+/// A job that is running on rings; its sink returns an `O`. Dropping it stops the run, and drops the sink. To wait for
+/// the run is a panic in its closures and in its source, which the run would wait for.
 pub struct Handle<O, R: RingRunner = Rings> {
     pub(crate) started: Started,
     pub(crate) sink: Arc<dyn Finish<O>>,
@@ -186,8 +187,10 @@ impl Started {
 
     /// Waits for the workers, drops every tasklet, finishes the sinks with names, and returns the report.
     pub(crate) fn join(&mut self) -> (Report, Option<RunError>) {
+        // Once it is drained, the run waits for its source no longer.
+        let in_source = self.pool.shared.source_waits.are_here() && !self.pool.shared.draining();
         assert!(
-            self.pool.finished() || !self.pool.worker_calls(),
+            self.pool.finished() || !(in_source || self.pool.worker_calls()),
             "a closure of a run waits for the end of that run, which waits for the closure"
         );
         self.pool.join();

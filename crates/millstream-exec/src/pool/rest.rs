@@ -28,8 +28,13 @@ impl<'p> Helping<'p> {
 
 impl Drop for Helping<'_> {
     fn drop(&mut self) {
-        if self.0.leave_work() {
-            self.0.shared.signal.notify();
+        let pool = self.0;
+        if pool.leave_work() {
+            pool.shared.signal.notify();
+        }
+        // The threads of the run may have left while this one was in a step.
+        if pool.is_abandoned() && pool.has_left() {
+            pool.clear();
         }
     }
 }

@@ -140,12 +140,9 @@ impl<L: Line> Drop for Taking<L> {
 
 impl<I: Iterator<Item = L::Value> + Send + 'static, L: Line> Ahead<I, L> {
     fn begin(values: I, line: L, closer: Option<Closer>) -> Taking<L> {
-        let desk = Arc::new(Desk {
-            line: Mutex::new(Some(line)),
-            panic: Mutex::default(),
-            taker: Waits::of_thread(),
-            giver: Arc::default(),
-        });
+        let taker = Waits::of_thread();
+        let giver = taker.ahead();
+        let desk = Arc::new(Desk { line: Mutex::new(Some(line)), panic: Mutex::default(), taker, giver });
         let feeds = desk.clone();
         let builder = std::thread::Builder::new().name("millstream-source".to_owned());
         if let Err(error) = builder.spawn(move || feeds.feed(values)) {

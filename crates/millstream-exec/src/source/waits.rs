@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Waits {
     signal: Signal,
     ended: AtomicBool,
+    /// If the source has a thread of its own, those of the source that takes its values.
+    taker: Option<Arc<Waits>>,
 }
 
 thread_local! {
@@ -25,6 +27,29 @@ impl Waits {
         let found = OF_THREAD.take().unwrap_or_default();
         OF_THREAD.set(Some(found.clone()));
         found
+    }
+
+    /// Those of a source on a thread of its own, whose values the source of these takes.
+    pub(crate) fn ahead(self: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Waits { taker: Some(self.clone()), ..Waits::default() })
+    }
+
+    /// Whether this thread is in the source of these, or in one that is ahead of it.
+    pub(crate) fn are_here(&self) -> bool {
+        let found = OF_THREAD.try_with(|of| {
+            let found = of.take();
+            of.set(found.clone());
+            found
+        });
+        // A thread that exits is in no source.
+        let mut next = found.unwrap_or_default();
+        while let Some(waits) = next {
+            if std::ptr::eq(&*waits, self) {
+                return true;
+            }
+            next = waits.taker.clone();
+        }
+        false
     }
 
     /// Ends all waiting, now and later.

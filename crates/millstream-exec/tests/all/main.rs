@@ -58,6 +58,7 @@ mod run;
 #[cfg(feature = "tower")]
 mod same_bytes;
 mod service;
+mod source_threads;
 #[cfg(feature = "queues")]
 mod stage_ids;
 mod state_bytes;
