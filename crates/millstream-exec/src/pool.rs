@@ -31,6 +31,7 @@ use crate::placement::{Controller, cut_evenly};
 use crate::report::StageReport;
 use crate::shared::Shared;
 use crate::source_thread::SourceThread;
+use crate::watched::Role;
 use crate::wiring::Named;
 use crate::worker::{work, work_alone};
 use crate::worker_standby::WorkerStandby;
@@ -186,7 +187,7 @@ impl Pool {
     /// Whether the source is a tasklet and is done.
     pub(crate) fn source_is_done(&self) -> bool {
         let roster = self.roster();
-        roster.tasks.first().is_some_and(|task| task.name == "source" && task.done.load(Ordering::Relaxed))
+        roster.tasks.first().is_some_and(|task| task.watched.role == Role::Source && task.done.load(Ordering::Relaxed))
     }
 
     /// Whether the run is over: every tasklet is done, or the run was stopped.

@@ -137,8 +137,7 @@ impl StageReport {
         self.batches.iter_mut().zip(before.batches).for_each(|(steps, before)| *steps += before);
     }
 
-    /// Sets the report of a source outside the tasklets. A tasklet that only drops the source's values moves none
-    /// itself.
+    /// Puts the report of a source outside the tasklets before those of the stages.
     pub(crate) fn put_source(stages: &mut Vec<StageReport>, Accepted { published, waiting }: Accepted) {
         let source = StageReport {
             name: "source".to_owned(),
@@ -160,10 +159,7 @@ impl StageReport {
             empties: 0,
             batches: [0; BATCHES],
         };
-        match stages.first_mut() {
-            Some(sweeper) if sweeper.name == "source" => *sweeper = source,
-            _ => stages.insert(0, source),
-        }
+        stages.insert(0, source);
     }
 }
 

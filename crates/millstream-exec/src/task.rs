@@ -156,6 +156,11 @@ impl Task {
         self.shadow.as_ref().is_some_and(|shadow| shadow.is_over())
     }
 
+    /// Whether its tasklet only drops the values of a source that has a thread of its own.
+    pub(crate) fn is_sweeper(&self) -> bool {
+        self.watched.role == Role::Source && self.watched.probe.output().is_none()
+    }
+
     /// Whether the stream has ended downstream of this task.
     pub(crate) fn cancelled(&self, shared: &Shared) -> bool {
         self.order < shared.cancelled()

@@ -29,8 +29,7 @@ pub(super) fn between(
     let mut loads = Loads { stages: Vec::new(), workers, cores, seconds, threads, rates };
     let mut role = None;
     for (index, (task, counters)) in roster.tasks.iter().zip(&now.tasklets).enumerate() {
-        // A tasklet that only drops values of a source with a thread of its own is not the source.
-        if task.watched.role == Role::Source && task.watched.probe.output().is_none() {
+        if task.is_sweeper() {
             continue;
         }
         let zero = TaskletCounters::default();
@@ -49,7 +48,7 @@ pub(super) fn between(
         loads.stages.iter_mut().filter(|load| load.stage == into).for_each(|load| load.fused += 1);
     }
     fit_into(&mut loads);
-    if !roster.tasks.iter().any(|task| task.watched.role == Role::Source && task.watched.probe.output().is_some()) {
+    if !roster.tasks.iter().any(|task| task.watched.role == Role::Source && !task.is_sweeper()) {
         let produced = |counters: &Counters| counters.rings.first().map_or(0, |ring| ring.produced);
         let numbers = produced(now).saturating_sub(produced(before));
         let open = open.map_or_else(|| loads.guessed_open(), |open| open.as_secs_f64());

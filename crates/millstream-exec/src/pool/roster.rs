@@ -36,10 +36,11 @@ impl Roster {
         self.cooperative.iter().map(|together| together.iter().map(|i| &*self.tasks[*i]))
     }
 
-    /// The reports of the run's tasks. Drops all tasklets, unless a step is in progress and `wait` is false.
+    /// The reports of the run's stages and ends. Drops all tasklets, unless a step is in progress and `wait` is false.
     pub(super) fn reports(&self, shared: &Shared, wait: bool) -> Vec<StageReport> {
-        let reports = self.tasks.iter().map(|task| (task.is_left_over(), task.report(shared, wait)));
-        reports.filter(|(left_over, _)| !left_over).map(|(_, report)| report).collect()
+        let others = |task: &Task| task.shadow.is_some() || task.is_sweeper();
+        let reports = self.tasks.iter().map(|task| (others(task), task.report(shared, wait)));
+        reports.filter(|(others, _)| !others).map(|(_, report)| report).collect()
     }
 
     /// How many numbers its tasks have moved.
