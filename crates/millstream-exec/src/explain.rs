@@ -136,7 +136,8 @@ pub struct Explanation {
     pub rings: RingsMemory,
     /// How threads wait for work.
     pub wait: Waiting,
-    /// The stages whose tasklets have a thread each.
+    /// The stages whose tasklets have a thread each, then the sinks that have one: those of dead letters and those with
+    /// names.
     pub blocking: Vec<Blocking>,
     /// The tunable options, with their values.
     pub tunables: Tunables,
@@ -177,6 +178,16 @@ pub struct RingsMemory {
     pub limit: Option<MemoryLimit>,
 }
 
+/// The names of the sinks beside the pipeline. Each has a thread of its own.
+fn side_sinks(plan: &Plan) -> impl Iterator<Item = String> {
+    let letters = plan
+        .stages
+        .iter()
+        .filter(|stage| ["_or_dead_letter", "_or_park"].iter().any(|kind| stage.kind.ends_with(kind)));
+    let letters = letters.map(|stage| format!("{}.dead-letters", stage.name));
+    letters.chain(plan.side_sinks.iter().map(|sink| sink.name.clone()))
+}
+
 /// How threads wait for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -188,7 +199,7 @@ pub struct Waiting {
     pub why: String,
 }
 
-/// A stage whose tasklets have a thread each.
+/// A stage whose tasklets have a thread each, or such a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -235,13 +246,16 @@ impl Rings {
         let tunables = self.tunables(plan.rings.len());
         let plan = self.planned(plan.clone(), feed);
         let cores = usable_cores();
-        let (shared, own_thread) = plan.tasklets();
+        let side_sinks: Vec<_> = side_sinks(&plan).map(|stage| Blocking { stage, threads: 1 }).collect();
+        let (shared, blocking) = plan.tasklets();
+        let own_thread = blocking + side_sinks.len();
         // The sink is a tasklet as well.
         let tasklets = Tasklets { shared: shared + usize::from(feed.tasklet) + 1, own_thread };
         let (most, why) = self.most_workers(tasklets.shared, cores.usable);
         let others = own_thread + feed.threads;
         let wait = self.explain_wait(self.first_workers(most) + others, most + others, cores.usable);
         let blocking = plan.stages.iter().filter(|stage| stage.blocking);
+        let blocking = blocking.map(|s| Blocking { stage: s.name.clone(), threads: s.tasklets });
         let bytes = plan.bytes().unwrap_or(0);
         Explanation {
             cores,
@@ -250,7 +264,7 @@ impl Rings {
             source: feed.words,
             rings: RingsMemory { count: plan.rings.len(), bytes, limit: self.limit() },
             wait,
-            blocking: blocking.map(|s| Blocking { stage: s.name.clone(), threads: s.tasklets }).collect(),
+            blocking: blocking.chain(side_sinks).collect(),
             tunables,
         }
     }

@@ -2,10 +2,10 @@
 
 use millstream_core::plan::Stage;
 use millstream_core::text::Block;
-use millstream_core::{Arrow, ModelExt, Retry, TryMapExt, pipeline};
+use millstream_core::{Arrow, ModelExt, PartsExt, Retry, TryMapExt, pipeline};
 use millstream_exec::{
     Feed, Inline, JobExt, JobRefExt, LimitedBy, OptionsError, Queues, Report, Rings, RunError, RunOutcome, Runner,
-    Wait, source,
+    Wait, sink, source,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,6 +59,56 @@ fn workers_that_come_later_count_as_well() {
     let ((), report) = run.drain(Duration::from_secs(60)).unwrap();
     let reason = format!("{} threads for {cores} usable cores; they wait phased instead", cores + 1);
     assert_eq!(spinning_is_refused(&report), [reason]);
+}
+
+#[test]
+fn threads_of_another_version_count_as_well() {
+    let cores = cores();
+    let (sender, receiver) = source::channel(64);
+    let spin = Rings::new().wait(Wait::BusySpin).workers(1);
+    let run = spin.start(pipeline::<u64>().map(|x| x + 1).from(receiver).to_each(|_, _| ())).unwrap();
+    run.upgrade(pipeline::<u64>().shard(cores, |p| p.map_blocking(|x| x + 1))).unwrap();
+    drop(sender);
+    let ((), report) = run.wait().unwrap();
+    // A worker, the sender's thread, and the shards'; on a single core, the first two are too many.
+    let threads = if cores > 1 { cores + 2 } else { 2 };
+    let reason = format!("{threads} threads for {cores} usable cores; they wait phased instead");
+    assert_eq!(spinning_is_refused(&report), [reason]);
+}
+
+/// Sinks beside the pipeline have threads of their own.
+#[test]
+fn sinks_beside_the_pipeline_are_explained_as_well() {
+    let p = pipeline::<u64>()
+        .tee_to("log", sink::last())
+        .try_map_or_dead_letter("risky", |x| if *x == 3 { Err("three") } else { Ok(*x) }, |_| ())
+        .map_blocking(|x| x + 1)
+        .named("slow");
+    let rings = Rings::new().wait(Wait::BusySpin).workers(1);
+    let ready = source::ready(0..9_u64);
+    let explained = rings.explain(&p.plan(), feed_of(&ready));
+    let report = rings.for_each((&p).from(ready), |_, _| ()).unwrap();
+    let mut own: Vec<_> = report.stages.iter().filter(|stage| stage.blocking).map(|stage| (&*stage.name, 1)).collect();
+    let mut blocking: Vec<_> = explained.blocking.iter().map(|b| (&*b.stage, b.threads)).collect();
+    assert_eq!(blocking, [("slow", 1), ("risky.dead-letters", 1), ("log", 1)]);
+    own.sort_unstable();
+    blocking.sort_unstable();
+    assert_eq!((own, explained.tasklets.own_thread), (blocking, 3));
+    assert_eq!(explained.tasklets.shared + 3, report.tasklets);
+}
+
+/// A stage with the name of an end is a stage.
+#[test]
+fn a_stage_named_source_is_in_the_report() {
+    let p = pipeline::<u64>().map(|x| x + 1).named("source");
+    let report = Rings::new().for_each((&p).from((0..9).map(|x: u64| x)), |_, _| ()).unwrap();
+    let rows: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.blocking, stage.moved)).collect();
+    assert_eq!(rows, [("source", true, 10), ("source", false, 10), ("sink", false, 10)]);
+    // So it is where a tasklet drops the values of the source.
+    let p = pipeline::<Box<u64>>().map(|x| **x).named("source");
+    let report = Rings::new().for_each((&p).from((0..9).map(Box::new)), |_, _| ()).unwrap();
+    let rows: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.blocking)).collect();
+    assert_eq!(rows, [("source", true), ("source", false), ("sink", false)]);
 }
 
 /// A run matches its explanation.
