@@ -57,6 +57,9 @@ const MOST_RAISE: u32 = 16;
 /// A raise that is undone within this many windows is taken back.
 const LASTS: u32 = 40;
 
+/// The shortest window: the counters are read twenty times in each.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 /// How many windows after a change are not judged in any case.
 const SETTLE: u32 = 2;
 
@@ -128,7 +131,7 @@ pub struct ElasticDecision {
 }
 
 impl Elastic {
-    /// Keeps the number of shards of the stage with this name in this range.
+    /// Keeps the number of shards of the stage with this name in this range. If no stage has it, nothing changes.
     ///
     /// # Panics
     ///
@@ -144,10 +147,10 @@ impl Elastic {
         Elastic { stage, least, most, window, raises, lowers, asked, patience, raised, settles, works_off, restless }
     }
 
-    /// Sets the time over which a load is measured: half a second.
+    /// Sets the time over which a load is measured, at least 10 ms: half a second.
     #[must_use]
     pub fn window(self, window: Duration) -> Self {
-        Elastic { window, ..self }
+        Elastic { window: window.max(SHORTEST), ..self }
     }
 
     /// The name of the stage.
@@ -340,6 +343,13 @@ mod tests {
         assert_eq!(raised.shards, 3);
         let why = "`work` gets 3 shards instead of 1: its input is full for 100% of the time, at 1000 numbers/s";
         assert_eq!(raised.reason, why);
+    }
+
+    #[test]
+    fn a_window_is_no_shorter_than_ten_milliseconds() {
+        let window = |ms| Elastic::of("work", 1..=4).window(Duration::from_millis(ms));
+        assert_eq!([0, 10].map(window), [10; 2].map(window));
+        assert_ne!(window(11), window(10));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 #![cfg(all(feature = "tracing", not(loom)))]
 
 use millstream_core::{Arrow, Val, pipeline};
-use millstream_exec::{Deployable, JobExt, JobRefExt, RingShape, Rings, Runner, Upgrade, fan_in, source};
+use millstream_exec::{Deployable, Elastic, JobExt, JobRefExt, RingShape, Rings, Runner, Upgrade, fan_in, source};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_global_default;
@@ -135,6 +136,10 @@ fn start_placement_failure_and_stop_are_events_of_the_runs_span() {
     assert_logged(&seen, &["Some(6) INFO", "upgraded", "version=3", "at=2", "its output agreed"]);
     assert_logged(&seen, &["Some(6) INFO message=shadow ended", "the shadow was dropped"]);
 
+    elastic();
+    let twice = lines().into_iter().filter(|line| line.contains("placed") && line.contains("gets 2 shards")).count();
+    assert_eq!(twice, 1);
+
     asked_and_failing(&p, &keeps);
 
     // A subscriber's panic is as harmless on a thread that is panicking.
@@ -188,9 +193,32 @@ fn changes() {
     run.wait().unwrap();
 }
 
+/// A run with one decision about the shards of a stage.
+fn elastic() {
+    let naps = |k: usize| {
+        let nap = |x: &u64| {
+            std::thread::sleep(Duration::from_micros(500));
+            *x
+        };
+        pipeline::<u64>().shard(k, |p| p.map_blocking(nap).named("work"))
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().ring(64).start(naps(1).from(receiver).to_each(|_, _| ())).unwrap();
+    let elastic = run.elastic(Elastic::of("work", 1..=2).window(Duration::from_millis(20)), naps).unwrap();
+    let (mut sent, since) = (0..200, std::time::Instant::now());
+    // And some more, so that the workers review what was decided.
+    while run.changes().is_empty() || sent.next().is_some() {
+        assert!(since.elapsed() < Duration::from_secs(60), "no change");
+        sender.send(1).unwrap();
+    }
+    elastic.finish().unwrap();
+    drop(sender);
+    run.wait().unwrap();
+}
+
 /// A subscriber may query the run, and may panic.
 fn asked_and_failing(p: &impl Deployable<In = Val<u64>, Out: RingShape>, keeps: &Keeps) {
-    millstream_testkit::within(std::time::Duration::from_secs(60), {
+    millstream_testkit::within(Duration::from_secs(60), {
         let (sender, receiver) = source::channel(64);
         let (handle, asks) = (p.from(receiver).to_each(|_, _| ()).start().unwrap(), keeps.1.clone());
         let keeps = keeps.clone();

@@ -4,6 +4,7 @@ use super::{Elastic, ElasticDecision, LoadWindow};
 use crate::handle::Upgrader;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::observer::{Counters, Observer};
+use crate::pool::placing::note;
 use crate::{Handle, RingShape, Upgrade, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, Val};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -42,7 +43,8 @@ impl Ends {
 }
 
 impl ElasticRun {
-    /// Ends the changes; the run goes on.
+    /// Ends the changes; the run goes on. This waits for a change that is under way, as a drop does: the calling thread
+    /// must not be the one that takes what the sink sends.
     ///
     /// # Errors
     ///
@@ -135,23 +137,16 @@ impl<R: RingRunner> Driver<R> {
             };
             let next = Upgrade::to(version(shards)).because(reason.clone());
             match self.upgrader.upgrade(next) {
-                Ok(at) => self.note(format!("{reason}; from number {at} on")),
+                Ok(at) => note(&self.upgrader.pool, format!("{reason}; from number {at} on")),
                 // Another change is under way: the next windows are of another version.
                 Err(UpgradeError::UnderWay) => {}
                 Err(UpgradeError::Ended | UpgradeError::Draining) => return Ok(()),
                 Err(error) => {
-                    self.note(format!("{reason}; refused: {error}"));
+                    note(&self.upgrader.pool, format!("{reason}; refused: {error}"));
                     return Err(error);
                 }
             }
         }
-    }
-
-    /// A decision goes into the report and the log.
-    fn note(&self, decision: String) {
-        let pool = &self.upgrader.pool;
-        pool.shared.trace.placed(&decision);
-        pool.controller().note(decision);
     }
 
     /// Measures a window; none of it if the pipeline was replaced meanwhile. None if there will be none.
