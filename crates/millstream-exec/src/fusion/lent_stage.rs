@@ -20,7 +20,7 @@ pub(super) struct Passer {
 /// The tasklet of such a stage.
 pub(super) struct LentStage {
     stage: Lent<Passer>,
-    /// The stage by itself, once a new version of the pipeline takes its state: no loop goes past it any more.
+    /// The stage by itself, while a new version of the pipeline takes its state: no loop goes past it.
     own: Option<Box<dyn Tasklet>>,
     link: Arc<Link>,
     /// Whether it reads the source's ring.
@@ -117,8 +117,12 @@ impl AtMarks for LentStage {
 
     fn resume(&mut self) {
         let mut lent = self.stage.lock();
-        let stages = lent.iter_mut().filter_map(|passer| passer.tasklet.as_mut()).chain(&mut self.own);
-        stages.filter_map(|stage| stage.at_marks()).for_each(AtMarks::resume);
+        if let Some(own) = self.own.take() {
+            // The new version was refused: a loop may go past the stage again.
+            *lent = Some(Passer { tasklet: Some(own), passed: 0 });
+        }
+        let stage = lent.as_mut().and_then(|passer| passer.tasklet.as_mut());
+        stage.and_then(|stage| stage.at_marks()).into_iter().for_each(AtMarks::resume);
     }
 }
 

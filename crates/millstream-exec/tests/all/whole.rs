@@ -2,9 +2,11 @@
 //! shows. With one worker the stages are one tasklet; where the run chooses how many it has, each has its own.
 
 use millstream_core::{
-    Arrow, ChoiceExt, Either, ModelExt, RunOutcome, SequenceNumber, Sink, StreamsExt, TryMapExt, Val, pipeline,
+    Arrow, ChoiceExt, Either, ModelExt, PartsExt, RunOutcome, SequenceNumber, Sink, StreamsExt, TryMapExt, Val,
+    pipeline,
 };
-use millstream_exec::{JobExt, JobRefExt, Rings, RunError, Runner, source};
+use millstream_exec::{JobExt, JobRefExt, Rings, RunError, Runner, Upgrade, source};
+use millstream_testkit::within;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -95,7 +97,8 @@ fn branches_pairs_and_states_are_part_of_the_loop() {
     let p = pipeline::<u64>().scan(0, sum).map(side).choose(|l| l.map(|x| x + 1).scan(0, sum), |r| r);
     let p = p.merge(|l| l.filter(|x| x % 2 == 0).map(|x| x + 1), |r| r.scan(5, sum));
     let p = p.fanout(|p| p.map(|x| x ^ 1), |p| p.scan(7, sum)).both(|p| p, |q| q.filter(|x| x % 5 != 0));
-    let p = p.map(|(a, b)| a + b).partition(|x| x % 2 == 0).merge(|l| l.map(|x| x + 1), |r| r.map(|x| *x));
+    let p = p.map(|(a, b)| a + b).fanout3(|p| p, |p| p.map(|x| x ^ 3), |p| p.scan(1, sum)).map(|(a, b, c)| a ^ b ^ c);
+    let p = p.partition(|x| x % 2 == 0).merge(|l| l.map(|x| x + 1), |r| r.map(|x| *x));
     let p = p.filter(|x| x % 7 != 0).delay(3).dedup().skip_while(|x| *x < 9).filter(|x| x % 3 != 0);
     let expected = p.model_slots(0..10_000);
     for rings in [Rings::new().workers(1), Rings::new().workers(1).batch(64), Rings::new().batch(64), Rings::new()] {
@@ -220,6 +223,42 @@ fn an_error_of_the_sink_is_the_failure_of_the_run() {
     let failed = Rings::new().workers(1).for_each(p.from(source::ready(0..)), full).unwrap_err();
     let RunError::Stage { ref stage, number, .. } = failed else { panic!("{failed:?}") };
     assert_eq!((stage.as_str(), number), ("sink", Some(SequenceNumber(299))));
+}
+
+/// Values go past the slots again after an upgrade that was refused, as they did before it.
+#[test]
+fn a_refused_upgrade_leaves_the_loop() {
+    let sums = || {
+        pipeline::<u64>().map(|x| x + 1).scan(0, |sum: &mut u64, x| {
+            *sum += x;
+            *sum
+        })
+    };
+    let (values, taken) = counted(0..);
+    let counts: Arc<[AtomicU64; 2]> = Arc::default();
+    let counted = counts.clone();
+    let count = move |number: SequenceNumber, _: &u64| {
+        counted[0].fetch_add(u64::from(taken.load(Relaxed) == number.0 + 1), Relaxed);
+        counted[1].fetch_add(1, Relaxed);
+    };
+    let rings = Rings::new().workers(1).batch(64);
+    let run = rings.start(sums().named("sum").from(source::ready(values)).to_each(count)).unwrap();
+    let next = Upgrade::to(sums().named("sum")).migrate("sum", |_: u64| -> u64 { panic!("no") });
+    run.upgrade(next).unwrap_err();
+    let read = move || [&counts[0], &counts[1]].map(|count| count.load(Relaxed));
+    let most_are_alone = move || loop {
+        let before = read();
+        while read()[1] < before[1] + 10_000 {
+            std::thread::yield_now();
+        }
+        // Other threads may have the core so often that the loop takes its values for dear.
+        let now = read();
+        if (now[0] - before[0]) * 2 > now[1] - before[1] {
+            return;
+        }
+    };
+    within(Duration::from_secs(60), most_are_alone).unwrap();
+    run.stop_now().unwrap();
 }
 
 /// A sink that records the number of each mark, and `None` for a pause.
