@@ -225,6 +225,11 @@ impl Observer {
         let markers = &self.0.pool.shared.markers;
         counters.running = !self.0.pool.finished();
         counters.observed = markers.on();
+        if counters.version != self.0.version {
+            // What was read last is of other rings.
+            counters.rings.clear();
+            counters.version = self.0.version;
+        }
         counters.rings.resize_with(self.0.plan.rings.len(), RingCounters::default);
         for ((ring, watching), planned) in counters.rings.iter_mut().zip(self.rings()).zip(&self.0.plan.rings) {
             self.read_ring(ring, watching, planned.capacity.unwrap_or(0) as u64);

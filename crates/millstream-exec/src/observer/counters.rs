@@ -26,6 +26,8 @@ pub struct Counters {
     pub workers: Vec<Activity>,
     /// How the workers' threads spent their time, up to their last reading; none if the system does not report it.
     pub threads: Option<ThreadTimes>,
+    /// The version of the pipeline whose rings these are.
+    pub(super) version: u32,
 }
 
 /// The counters of a ring.
@@ -76,7 +78,7 @@ pub struct TaskletCounters {
     /// How many calls were retries.
     pub retries: u64,
     /// How many values were parked without a call because an earlier value of their key had failed: by
-    /// `try_map_or_park`.
+    /// `try_map_or_park` and `try_scan_or_park`.
     pub parked: u64,
     /// How many slots of its output were examined after they were written, over the whole stage. While the run is
     /// observed, these are the slots of the first 16 batches and of one batch in 256 after them. If the type says that

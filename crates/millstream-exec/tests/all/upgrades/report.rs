@@ -1,11 +1,35 @@
 //! The report of a run whose pipeline was replaced.
 
 use super::number;
-use millstream_core::{Arrow, pipeline};
+use millstream_core::{Arrow, ClockExt, pipeline};
 use millstream_exec::{Counters, JobExt, Rings, Runner, sink, source};
 use millstream_testkit::within;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+/// A buffer that was filled by the observer of an earlier version shows nothing of its rings.
+#[test]
+fn counters_are_those_of_the_observers_version() {
+    let many = |x: &u64| vec![*x; 10];
+    let (sender, receiver) = source::channel(64);
+    let first = pipeline::<u64>().flat_map(many).named("many").map(|x| x + 1);
+    let run = Rings::new().start(first.from(receiver).to(sink::last())).unwrap();
+    let (before, mut counters) = (run.observer(), Counters::default());
+    sender.send_all(0..100).unwrap();
+    assert_eq!(run.upgrade(pipeline::<u64>().map(|x| x + 1).flat_map(many).named("many")), Ok(number(100)));
+    before.read(&mut counters);
+    assert_eq!(counters.rings[1].produced, 1000);
+    let observer = run.observer();
+    sender.send(100).unwrap();
+    drop(sender);
+    run.wait().unwrap();
+    let mut new = Counters::default();
+    observer.read(&mut new);
+    observer.read(&mut counters);
+    assert_eq!(counters.rings, new.rings);
+    // And END.
+    assert_eq!(counters.rings[1].produced, 102);
+}
 
 /// The time before the last version is not in the loads, as its work is not: that would make all stages look idle.
 #[test]
