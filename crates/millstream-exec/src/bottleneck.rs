@@ -57,8 +57,7 @@ pub struct Load {
     pub own_thread: bool,
     /// How its work can be shared.
     pub scales: Scales,
-    /// How many stages before it are [fused](crate::StageReport::fused_into) into it, and source and sink if they are
-    /// part of its loop: their time is part of its own.
+    /// How many stages before it are [fused](crate::StageReport::fused_into) into it: their time is part of its own.
     pub fused: usize,
     /// For a source with a thread of its own, which is not timed: the seconds for which its ring had room.
     pub open: Option<f64>,

@@ -124,6 +124,8 @@ impl Together {
         let begun = Instant::now();
         let drained = self.stages.run();
         shared.took_turn();
+        // Their steps have only notified early.
+        shared.signal.notify_progress();
         let now = Instant::now();
         let Together { turns, stages } = self;
         turns.took(now, now.duration_since(begun), || stages.settle(now, true));
