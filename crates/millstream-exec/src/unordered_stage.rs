@@ -194,15 +194,18 @@ impl<A: RingLayout, F, Fut: Future<Output: Item>> Drop for UnorderedStage<A, F, 
 }
 
 /// One future after another, for a thread that may wait for each.
-pub(crate) struct InTurn<A, F, Fut> {
+pub(crate) struct InTurn<A, F, Fut, W> {
     pub(crate) map: Unordered<A, F, Fut>,
     pub(crate) reactor: Arc<Reactor>,
+    /// Waits for a future.
+    pub(crate) wait: W,
 }
 
-impl<A: Shape, F, Fut> ExpandKernel for InTurn<A, F, Fut>
+impl<A: Shape, F, Fut, W> ExpandKernel for InTurn<A, F, Fut, W>
 where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: Item> + Send + 'static,
+    W: Fn(Fut) -> Fut::Output + Send + Sync + 'static,
 {
     type In = A;
     type Item = Fut::Output;
@@ -214,7 +217,7 @@ where
 
     fn expand(&self, (): &mut (), value: A::Ref<'_>) -> Self::Values {
         let _entered = self.reactor.enter();
-        Some(self.map.wait_for(value)).into_iter()
+        Some((self.wait)((self.map.f)(value))).into_iter()
     }
 
     fn model(&self, values: Vec<A::Ref<'_>>, _: bool) -> Vec<Self::Item> {

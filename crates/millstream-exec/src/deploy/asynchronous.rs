@@ -5,6 +5,7 @@ use crate::async_stage::async_stage;
 use crate::renumber_stage::renumber_stage;
 use crate::unordered_stage::{InTurn, unordered_stage};
 use crate::{RingBackend, RingRunner, RingShape, Rings, Wiring};
+use millstream_core::blocking::block_on;
 use millstream_core::pipe::{DeadLetter, GiveFault, MapAsync, Settle, SuccessLane, TryMapAsyncOrDeadLetter, Unordered};
 use millstream_core::{Cause, Deploy, Item, ToOwnedItem, Val};
 use millstream_ring::Reader;
@@ -46,6 +47,6 @@ where
             return unordered_stage(self.clone(), input, wiring);
         }
         let reactor = wiring.reactor();
-        renumber_stage::<Rings, _>(input, wiring, Arc::new(InTurn { map: self.clone(), reactor }))
+        renumber_stage::<Rings, _>(input, wiring, Arc::new(InTurn { map: self.clone(), reactor, wait: block_on }))
     }
 }

@@ -1,10 +1,16 @@
 use crate::external_source::ExternalSource;
-use crate::pause::pause;
+use crate::pause::{GivenUp, pause};
 use crate::shared::{FailedAt, FirstFailure, Payload};
-use crate::{RunError, RunOutcome, Signal, Unfinished};
+use crate::{RunError, RunOutcome, Signal, Unfinished, WakerSlot};
+use millstream_core::blocking::block_on;
+use millstream_core::failure::{Finished, caught};
 use std::cell::Cell;
+use std::future::poll_fn;
+use std::panic::resume_unwind;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// The state that all threads of a run share.
@@ -180,8 +186,31 @@ pub(crate) struct Pauses {
 impl Pauses {
     /// Waits for `time`. Unwinds if the stage's result is no longer wanted.
     pub(crate) fn wait(&self, time: Duration) {
-        let Pauses { control, thread, side_output } = self;
-        pause(&control.unwanted, time, || control.stopped() || !side_output && control.cancelled(*thread));
+        pause(&self.control.unwanted, time, || self.unwanted());
+    }
+
+    /// The result of the future that `start` makes, or its panic. Waits for it, and drops it in any case. Unwinds if
+    /// the stage's result is no longer wanted.
+    pub(crate) fn finished<F: Future>(&self, start: impl FnOnce() -> F) -> Finished<F::Output> {
+        let (unwanted, mut place) = (&self.control.unwanted, WakerSlot::default());
+        let finished = caught(|| {
+            let mut future = pin!(start());
+            block_on(poll_fn(|cx| match future.as_mut().poll(cx) {
+                Poll::Ready(result) => Poll::Ready(Some(result)),
+                Poll::Pending => unwanted.poll(&mut place, cx, || self.unwanted().then_some(None)),
+            }))
+        });
+        unwanted.leave(&mut place);
+        finished.transpose().unwrap_or_else(|| resume_unwind(Box::new(GivenUp)))
+    }
+
+    /// As [`finished`](Pauses::finished). Unwinds also if the future panics.
+    pub(crate) fn result<F: Future>(&self, start: impl FnOnce() -> F) -> F::Output {
+        self.finished(start).unwrap_or_else(|payload| resume_unwind(payload))
+    }
+
+    fn unwanted(&self) -> bool {
+        self.control.stopped() || !self.side_output && self.control.cancelled(self.thread)
     }
 }
 

@@ -31,6 +31,8 @@ mod fold_windows;
 mod from_stream;
 mod fusion;
 mod futures;
+#[cfg(feature = "queues")]
+mod futures_on_queues;
 mod gathered;
 mod handed_in;
 mod handles;

@@ -18,11 +18,11 @@ where
     Fut: Future<Output: Send> + Send + 'static,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<P::Value> {
-        let (this, reactor) = (self.clone(), wiring.reactor());
+        let (this, reactor, pauses) = (self.clone(), wiring.reactor(), wiring.pauses());
         stage::<A, P::Value>(input, wiring, move |value, _| {
             let value = value?;
             let _entered = reactor.enter();
-            this.wait_for(value)
+            this.policy.settle(pauses.finished(|| (this.f)(value)))
         })
     }
 }
@@ -36,11 +36,11 @@ where
     G: for<'a> Fn(DeadLetter<'a, A::Owned, E>) + Send + Sync + 'static,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<B> {
-        let (judge, reactor) = (self.clone(), wiring.reactor());
+        let (judge, reactor, pauses) = (self.clone(), wiring.reactor(), wiring.pauses());
         in_queues(input, &self.letters, wiring, move |_, value| {
             let value = value?;
             let _entered = reactor.enter();
-            Some(judge.wait_for(A::lend(value)))
+            Some(pauses.result(|| judge.outcome(A::lend(value))))
         })
     }
 }
@@ -52,7 +52,8 @@ where
     Fut: Future<Output: Item + Clone> + Send + 'static,
 {
     fn deploy(&self, input: Owning<A>, wiring: &mut QueuesWiring) -> Queue<Fut::Output> {
-        let reactor = wiring.reactor();
-        renumber_stage(input, wiring, Arc::new(InTurn { map: self.clone(), reactor }))
+        let (reactor, pauses) = (wiring.reactor(), wiring.pauses());
+        let wait = move |future: Fut| pauses.result(|| future);
+        renumber_stage(input, wiring, Arc::new(InTurn { map: self.clone(), reactor, wait }))
     }
 }
