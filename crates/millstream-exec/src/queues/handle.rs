@@ -91,8 +91,9 @@ impl<O> QueuesHandle<O> {
     /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
     /// `most`. Panics as [`join`](QueuesHandle::join).
     ///
-    /// Accepted are the values that the source's iterator has returned. Values that wait in the ring of a
-    /// [`Sender`](crate::Sender) are not, and are dropped: a service that drains runs on [`Rings`](crate::Rings).
+    /// Accepted are the values that the source's iterator has returned, and those that were sent to a
+    /// [`channel`](crate::source::channel) or a [`fan_in`](crate::fan_in) that is the source. What waits in a channel
+    /// that the source joins with others, or whose rate it limits, is dropped.
     ///
     /// # Errors
     ///

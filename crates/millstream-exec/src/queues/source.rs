@@ -140,6 +140,8 @@ impl<T: Item> ExternalSource for Tap<T> {
             Err(TryLockError::Poisoned(outlet)) => self.cut(&mut outlet.into_inner()),
             Err(TryLockError::WouldBlock) => {}
         }
+        // The source's thread may wait for what a sender sends, and no sender would find out that nothing is taken.
+        self.closer.iter().for_each(Closer::close);
     }
 
     fn drain(&self) {

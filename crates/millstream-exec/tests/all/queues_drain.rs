@@ -1,7 +1,7 @@
 //! Runs on queues that senders feed, and that are drained.
 
-use millstream_core::{Arrow, SequenceNumber, pipeline};
-use millstream_exec::{JobRefExt, Queues, Rings, RunError, RunOutcome, Runner, Source, fan_in, source};
+use millstream_core::{Arrow, SequenceNumber, StreamsExt, pipeline};
+use millstream_exec::{JobExt, JobRefExt, Queues, Rings, RunError, RunOutcome, Runner, Source, fan_in, source};
 use millstream_testkit::within;
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -61,6 +61,42 @@ fn a_drain_on_queues_counts_what_was_sent() {
         // The value in the stage may still come out.
         let left = 10 - ended.output.unwrap().len() as u64;
         assert_eq!(ended.failure, Some(RunError::DrainTimeout { left }));
+    })
+    .unwrap();
+}
+
+/// A sender whose run takes no more gets its value back, although the source's thread waits for what it sends.
+#[test]
+fn a_sender_whose_run_on_queues_is_over_gets_its_value_back() {
+    #[derive(Clone, Copy)]
+    enum By {
+        Stop,
+        Panic,
+        Take,
+    }
+    fn over<X: Source<u64> + Send + 'static>(by: By, send: impl Fn(u64) -> bool, source: X) {
+        let p = pipeline::<u64>().map(|x| 6 / x).take(2);
+        let run = Queues::new().start(p.from(source).to_each(|_, _| ())).unwrap();
+        match by {
+            By::Stop => assert_eq!(run.stop_now().unwrap().1.outcome, RunOutcome::Stopped),
+            By::Panic => {
+                assert!(send(0));
+                assert!(run.wait().is_err());
+            }
+            By::Take => {
+                assert!(send(1) && send(2));
+                assert_eq!(run.wait().unwrap().1.outcome, RunOutcome::End);
+            }
+        }
+        assert!(!send(3), "it takes no more");
+    }
+    within(LONG, || {
+        for by in [By::Stop, By::Panic, By::Take] {
+            let (sender, receiver) = source::channel(16);
+            over(by, |x| sender.send(x).is_ok(), receiver);
+            let (senders, poller) = fan_in(2).ring(16).open(&Rings::new()).unwrap();
+            over(by, |x| senders[0].send(x).is_ok(), poller);
+        }
     })
     .unwrap();
 }
