@@ -1,7 +1,7 @@
 use super::Run;
 use super::examples::JQ;
 use super::values::{indent, size};
-use clap::{Args, ValueHint};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
 use std::ffi::OsString;
 
 /// Filter JSON with a program of jq, on all cores; the output is in the order of the input
@@ -17,11 +17,6 @@ use std::ffi::OsString;
 #[derive(Debug, Args)]
 #[command(after_long_help = JQ)]
 pub(crate) struct Jq {
-    /// The filter [default: `.`]; with -f it is the first file instead
-    pub(crate) filter: Option<OsString>,
-    /// Files to read, one after the other; `-`, or no file, is standard input
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<OsString>,
     /// Read the filter from a file
     #[arg(short = 'f', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) from_file: Option<OsString>,
@@ -73,9 +68,8 @@ pub(crate) struct Jq {
     /// Set $NAME to the bytes of a file, as a string
     #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
     pub(crate) rawfile: Vec<OsString>,
-    /// Put the words after the filter into $ARGS.positional; they are not files
-    #[arg(long)]
-    pub(crate) args: bool,
+    #[command(flatten)]
+    pub(crate) words: Words,
     /// Accepted because jq has it: output is never held back
     #[arg(long, hide = true)]
     _unbuffered: bool,
@@ -87,4 +81,51 @@ pub(crate) struct Jq {
     pub(crate) decompress: bool,
     #[command(flatten)]
     pub(crate) run: Run,
+}
+
+/// The words that belong to no flag. Their order says which of them are files.
+#[derive(Debug)]
+pub(crate) struct Words {
+    /// Those before `--args`, or all: the filter, unless a file has it, and files.
+    pub(crate) first: Vec<OsString>,
+    /// Those after `--args`.
+    pub(crate) positional: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct Declared {
+    /// The filter [default: `.`]; with -f it is the first file instead
+    filter: Option<OsString>,
+    /// Files to read, one after the other; `-`, or no file, is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    files: Vec<OsString>,
+    /// Put the words that follow, without the filter, into $ARGS.positional; they are not files
+    #[arg(long)]
+    args: bool,
+}
+
+impl FromArgMatches for Words {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let Declared { filter, files, args } = Declared::from_arg_matches(matches)?;
+        let mut first: Vec<OsString> = filter.into_iter().chain(files).collect();
+        let places = ["filter", "files"].into_iter().filter_map(|name| matches.indices_of(name)).flatten();
+        let end = matches.index_of("args").filter(|_| args).unwrap_or(usize::MAX);
+        let positional = first.split_off(places.filter(|place| *place < end).count());
+        Ok(Words { first, positional })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Words {
+    fn augment_args(command: Command) -> Command {
+        Declared::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Declared::augment_args_for_update(command)
+    }
 }

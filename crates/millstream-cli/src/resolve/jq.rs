@@ -10,16 +10,15 @@ use std::{env, fs, thread};
 
 pub(super) fn jq(flags: flags::Jq) -> Result<Jq, String> {
     let options = options(&flags)?;
-    let mut words = flags.filter.into_iter().chain(flags.files);
+    let (mut files, mut positional) = (flags.words.first, flags.words.positional);
     let filter = match &flags.from_file {
         Some(file) => text_of(file)?,
-        None => words.next().map_or_else(filter_of_none, text)?,
+        None => {
+            let words = if files.is_empty() { &mut positional } else { &mut files };
+            words.drain(..words.len().min(1)).next().map_or_else(filter_of_none, text)?
+        }
     };
-    let (options, files): (_, Vec<OsString>) = if flags.args {
-        (options.positional(words.map(text).collect::<Result<_, _>>()?), Vec::new())
-    } else {
-        (options, words.collect())
-    };
+    let options = options.positional(positional.into_iter().map(text).collect::<Result<_, _>>()?);
     let files = if files.is_empty() { vec!["-".into()] } else { files };
     let files = Names { files, decompress: flags.decompress };
     let cores = || thread::available_parallelism().map_or(1, usize::from);

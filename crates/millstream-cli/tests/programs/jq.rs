@@ -77,6 +77,13 @@ fn variables_come_from_the_command_line() {
     check(&["--argjson", "x", "{\"a\": [1]}", "$x.a[0] + ."], "2", "3\n");
     let named = "{\"positional\":[\"p\",\"q\"],\"named\":{\"x\":1}}\n";
     check(&["-c", "--argjson", "x", "1", "--args", "$ARGS", "p", "q"], "0", named);
+    check(&["--args", "-c", "$ARGS.positional", "p"], "0", "[\"p\"]\n");
+    let scene = Scene::new().file("c", "{\"a\":1}\n").file("all.jq", "[., $ARGS.positional]");
+    let with_words = "[{\"a\":1},[\"x\",\"y\"]]\n";
+    // Words before `--args` are files.
+    assert_eq!(jq(&scene, &["-c", "[., $ARGS.positional]", "c", "--args", "x", "y"], "").text(), with_words);
+    assert_eq!(jq(&scene, &["-f", "all.jq", "c", "--args", "x", "-c", "y"], "").text(), with_words);
+    assert_eq!(jq(&scene, &["-c", "-f", "all.jq", "--args", "x", "y"], "{\"a\":1}").text(), with_words);
     let scene = Scene::new().file("f", "1 [2]").file("filter.jq", "def f: . + 1;\nf | f").file("3", "3");
     assert_eq!(
         jq(&scene, &["-c", "--slurpfile", "f", "f", "--rawfile", "r", "f", "[$f, $r]"], "0").text(),
@@ -118,6 +125,13 @@ fn a_file_ends_at_bytes_that_are_no_json() {
     }
     refused(&["."], "[1,\n2", "", "-:2: value 1 is not JSON: the input ends within a value\n", 1);
     refused(&["-s", "."], "1 [2}", "", "-:1: value 2 is not JSON: expected a comma or `]`\n", 1);
+    // Of several files that are one input, it is the line of the bad one.
+    let scene = Scene::new().file("a", "1\n2\n[").file("b", "3\n");
+    for (files, number) in [(["a", "b"], 3), (["b", "a"], 4)] {
+        let seen = jq(&scene, &["-s", ".", files[0], files[1]], "");
+        let message = format!("millstream jq: a:3: value {number} is not JSON: the input ends within a value\n");
+        assert_eq!((seen.text().as_str(), seen.stderr, seen.code), ("", message, Some(1)));
+    }
     let large = format!("1 \"{}\" 2", "x".repeat(3000));
     let message = "-: value 2, which begins at byte 2, is longer than 2048 bytes: raise --max-value";
     refused(&["--max-value", "2K", "."], &large, "1\n", message, 1);

@@ -3,6 +3,7 @@ use crate::deploy::Hashed;
 use crate::message::{Complaints, quoted, say};
 use crate::output::Output;
 use crate::progress;
+use millstream_io::text::line_ends;
 use millstream_jq::{Answer, Filter, Said, What};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -29,7 +30,15 @@ impl Reply {
             Work::All(blocks) => {
                 let named: Vec<_> = blocks.iter().map(|(input, block)| (name(*input), block)).collect();
                 let named: Vec<(&str, &[u8])> = named.iter().map(|(name, block)| (&**name, &***block)).collect();
-                Reply { input: blocks.last().map_or(0, |(input, _)| *input), answer: filter.answer_to_all(&named) }
+                let mut reply =
+                    Reply { input: blocks.last().map_or(0, |(input, _)| *input), answer: filter.answer_to_all(&named) };
+                // The values of all inputs are one, but those that are not JSON stand in a line of one input.
+                if let [.., Said { block, line, what: What::Invalid(_), .. }] = &mut reply.answer.said[..] {
+                    reply.input = blocks[*block].0;
+                    let before = blocks.iter().take_while(|(input, _)| *input != reply.input);
+                    *line -= before.map(|(_, block)| line_ends(block)).sum::<u64>();
+                }
+                reply
             }
         }
     }
