@@ -258,11 +258,13 @@ impl<T: Item> Sender<T> {
                     Some(Err(SendError(value))) => return Some(Err(SendError(vec![value]))),
                 }
             }
+            // An iterator that may be exhausted is asked before room is waited for.
+            let has_more = values.size_hint().0 > 0;
             let given = {
                 // Notifies of new values, and that the iterator no longer occupies the ring.
                 let _others = Notifies(&self.shared);
                 self.shared.wait_for(|| match producer.give(values, CHUNK) {
-                    Some(Ok(spsc::Sent::Full)) => None,
+                    Some(Ok(spsc::Sent::Full)) if has_more => None,
                     given => Some(given),
                 })
             };
@@ -270,7 +272,7 @@ impl<T: Item> Sender<T> {
                 // In a shared ring no user code may run between a claim and its values.
                 Some(None) => return None,
                 Some(Some(Ok(spsc::Sent::All(_)))) => return Some(Ok(())),
-                Some(Some(Ok(spsc::Sent::Some(_)))) => (),
+                Some(Some(Ok(spsc::Sent::Some(_) | spsc::Sent::Full))) => (),
                 Some(Some(Ok(_))) | None => return Some(Err(SendError(Vec::new()))),
                 Some(Some(Err(refused))) => return Some(Err(SendError(refused))),
             }

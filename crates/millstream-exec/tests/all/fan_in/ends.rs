@@ -201,6 +201,18 @@ fn an_iterator_that_blocks_is_not_waited_for() {
     }
 }
 
+/// It is asked for another value before room for that is waited for.
+#[test]
+fn an_exhausted_iterator_needs_no_room() {
+    within(Duration::from_secs(60), || {
+        let (senders, mut poller) = fan_in(1).ring(1).open(&Rings::new()).unwrap();
+        let mut only = Some(7);
+        senders[0].send_all(std::iter::from_fn(|| only.take())).unwrap();
+        assert_eq!(poller.poll(|_, x| assert_eq!(x, 7)).unwrap(), Polled::Values(1));
+    })
+    .unwrap();
+}
+
 /// An iterator that reports a minimum size, so that its values are waited for together.
 struct AtLeast<I>(I, usize);
 
