@@ -28,7 +28,7 @@ pub use merge_log::{CorruptMergeLog, MergeLog};
 pub use panics::{ProducerPanic, ProducerPanics};
 pub use poller::{Polled, Poller};
 pub(crate) use producer::ProducerEnd;
-pub(crate) use tasklet::{MergeTasklet, tick};
+pub(crate) use tasklet::{MergeTasklet, Ticks};
 pub use values::PolledValues;
 
 use crate::OptionsError;
@@ -79,6 +79,7 @@ pub fn fan_in<T: Item>(producers: usize) -> FanIn<T> {
         shared: false,
         isolated: false,
         rule: Rule::Arrival,
+        idle: None,
         record: None,
         format: PhantomData,
     }
@@ -100,6 +101,8 @@ pub struct FanIn<T: Item, O = Plain> {
     shared: bool,
     isolated: bool,
     rule: Rule<T>,
+    /// For how long a producer may be silent, if the rule is by time.
+    idle: Option<Duration>,
     record: Option<Record>,
     format: PhantomData<O>,
 }
@@ -170,8 +173,8 @@ impl<T: Item> FanIn<T, Plain> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_producer(self) -> FanIn<T, WithProducer> {
-        let FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, .. } = self;
-        FanIn { producers, at_most, slots, turn, shared, isolated, rule, record, format: PhantomData }
+        let FanIn { producers, at_most, slots, turn, shared, isolated, rule, idle, record, .. } = self;
+        FanIn { producers, at_most, slots, turn, shared, isolated, rule, idle, record, format: PhantomData }
     }
 }
 
@@ -287,9 +290,9 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
 
     /// With [`by_timestamp`](FanIn::by_timestamp), does not wait for a producer that has been silent for `bound`, until
     /// it sends again. Its values may then come after values of later times. The stream depends on the clock; a
-    /// [record](FanIn::record) replays it.
+    /// [record](FanIn::record) replays it. Other rules do not look at the bound.
     pub fn idle(mut self, bound: Duration) -> Self {
-        self.rule = self.rule.idle(bound);
+        self.idle = Some(bound);
         self
     }
 
@@ -352,7 +355,7 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
 
     /// The time for which a producer may be silent, if it is bounded.
     pub(crate) fn idle_bound(&self) -> Option<Duration> {
-        self.rule.idle_bound()
+        self.idle.filter(|_| matches!(self.rule, Rule::ByTime { .. }))
     }
 
     pub(crate) fn check(&self) -> Result<(), OptionsError> {

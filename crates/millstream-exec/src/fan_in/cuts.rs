@@ -18,7 +18,7 @@ pub(super) struct Cuts {
 }
 
 /// A mark behind the first `sent` values of a producer.
-struct Wanted {
+pub(super) struct Wanted {
     producer: u32,
     sent: u64,
     /// The mark that was asked for.
@@ -40,15 +40,21 @@ impl Cuts {
         self.some.load(Ordering::Relaxed)
     }
 
-    /// Lays the marks whose values `are_taken`. `lay` returns a mark's id once it is laid, and may run the user's code,
-    /// so the list is not locked meanwhile. Returns whether one of them has to wait.
+    /// Takes the marks that are wanted, to be [laid](Cuts::lay).
+    pub(super) fn wanted(&self) -> Vec<Wanted> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Lays those of the `wanted` marks whose values `are_taken`, and keeps the others. `lay` returns a mark's id once
+    /// it is laid, and may run the user's code, so the list is not locked meanwhile. Returns whether one of them has to
+    /// wait.
     pub(super) fn lay(
         &self,
+        mut wanted: Vec<Wanted>,
         are_taken: impl Fn(u32, u64) -> bool,
         mut lay: impl FnMut(&mut Option<u64>) -> Option<u64>,
     ) -> bool {
         let mut waits = false;
-        let mut wanted = std::mem::take(&mut *self.lock());
         wanted.retain_mut(|cut| {
             if !are_taken(cut.producer, cut.sent) {
                 return true;

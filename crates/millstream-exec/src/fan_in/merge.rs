@@ -48,7 +48,8 @@ impl<T: Item> Merge<T> {
         shared: &Arc<Shared>,
         slots: usize,
     ) -> (Vec<Sender<T>>, Self) {
-        let FanIn { producers, at_most, slots: own, turn, shared: several, isolated, rule, record, .. } = fan_in;
+        let FanIn { producers, at_most, slots: own, turn, shared: several, isolated, rule, idle, record, .. } = fan_in;
+        let rule = rule.with_bound(idle);
         let (registry, receiver) = Registry::new(shared.clone(), own.unwrap_or(slots), at_most, (several, isolated));
         let join = |_| Sender::of_many(registry.join().expect("there is room for the initial producers"));
         let senders = (0..producers).map(join).collect();
@@ -125,6 +126,8 @@ impl<T: Item> Merge<T> {
     /// mark's id once it is laid. Returns whether a mark has to wait.
     #[cold]
     pub(crate) fn lay_cuts(&mut self, lay: impl FnMut(&mut Option<u64>) -> Option<u64>) -> bool {
+        // The list comes first: a producer joins before it wants a mark, so it is met below, unless it is gone.
+        let wanted = self.registry.cuts.wanted();
         match &mut self.several {
             Some(Several { table, .. }) => self.registry.update(&mut self.known, table),
             None => self.registry.meet(&mut self.known, &mut self.lanes.all),
@@ -134,7 +137,7 @@ impl<T: Item> Merge<T> {
             // A lane that is gone was emptied.
             None => self.lanes.of(producer).is_none_or(|lane| lane.receiver.taken() >= sent),
         };
-        self.registry.cuts.lay(are_taken, lay)
+        self.registry.cuts.lay(wanted, are_taken, lay)
     }
 
     /// How many values wait, as far as is known.

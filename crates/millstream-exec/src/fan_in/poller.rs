@@ -1,5 +1,5 @@
 use super::rule::Choice;
-use super::{FanIn, ItemFormat, Merge, MergeTasklet, Opened, Plain, ProducerPanics, tick};
+use super::{FanIn, ItemFormat, Merge, MergeTasklet, Opened, Plain, ProducerPanics, Ticks};
 use crate::batching_delay::{BatchingDelay, linger_until};
 use crate::explain::Feed;
 use crate::external_source::{ExternalSource, StopSource};
@@ -382,11 +382,9 @@ impl<T: Item, O: ItemFormat<T>> Connect<O::Item> for Poller<T, O> {
         let Poller { mut stop, merge, shared, idle, .. } = *self;
         stop.leave_to_run();
         let end_source: StopSource = merge.registry().clone();
-        let tasklet = MergeTasklet::<T, O>::new(merge, ring, wiring.batch, shared.clone());
+        let ticks = idle.map(|bound| Ticks::start(&shared, bound)).transpose()?;
+        let tasklet = MergeTasklet::<T, O>::new(merge, ring, wiring.batch, shared, ticks);
         wiring.end("source", Role::Source, Box::new(tasklet));
-        if let Some(bound) = idle {
-            tick(&shared, bound)?;
-        }
         Ok(end_source)
     }
 }

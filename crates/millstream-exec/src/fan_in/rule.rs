@@ -36,9 +36,10 @@ impl<T: Item> Rule<T> {
         Rule::Replay { runs: Box::new(choices.into_runs()), now: None }
     }
 
-    pub(super) fn idle(self, bound: Duration) -> Self {
+    /// As it is with this bound of a producer's silence. Only the rule by time looks at a clock.
+    pub(super) fn with_bound(self, idle: Option<Duration>) -> Self {
         match self {
-            Rule::ByTime { time, .. } => Rule::ByTime { time, idle: Some(bound) },
+            Rule::ByTime { time, .. } => Rule::ByTime { time, idle },
             other => other,
         }
     }
@@ -47,13 +48,6 @@ impl<T: Item> Rule<T> {
     pub(super) fn took(&mut self, count: u64) {
         if let Rule::Replay { now, .. } = self {
             *now = now.map(|(producer, left)| (producer, left - count)).filter(|(_, left)| *left > 0);
-        }
-    }
-
-    pub(super) fn idle_bound(&self) -> Option<Duration> {
-        match self {
-            Rule::ByTime { idle, .. } => *idle,
-            _ => None,
         }
     }
 }
@@ -96,9 +90,10 @@ impl<T: Item> Lanes<T> {
         self.all.iter().map(|lane| lane.receiver.backlog()).sum()
     }
 
-    /// Removes lane `at`, which has ended; the next one takes its place.
+    /// Removes lane `at`, which has ended; the next one takes its place. The turn stays with its lane.
     fn remove(&mut self, at: usize, registry: &Registry<T>) {
         self.all.remove(at);
+        self.next -= usize::from(at < self.next);
         registry.emptied();
     }
 
@@ -133,6 +128,8 @@ impl<T: Item> Lanes<T> {
                 return Choice::Take { lane, most: 1 };
             }
             if !candidate.ended() {
+                let silent = candidate.producer;
+                self.remove_empty(silent, registry);
                 break;
             }
             self.remove(lane, registry);

@@ -7,7 +7,9 @@ use crate::task_probe::TaskProbe;
 use crate::tasklet::{Progress, Tasklet};
 use millstream_core::Item;
 use millstream_core::failure::fail;
+use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,12 +22,21 @@ pub(crate) struct MergeTasklet<T: Item, O: ItemFormat<T>> {
     /// Whether the value after those published is being chosen.
     chooses: bool,
     shared: Arc<Shared>,
+    /// What wakes it to look for silent producers.
+    _ticks: Option<Ticks>,
     format: PhantomData<O>,
 }
 
 impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
-    pub(crate) fn new(merge: Merge<T>, output: SourceRing<O::Item>, batch: usize, shared: Arc<Shared>) -> Self {
-        MergeTasklet { merge, output, batch, ended: false, chooses: false, shared, format: PhantomData }
+    pub(crate) fn new(
+        merge: Merge<T>,
+        output: SourceRing<O::Item>,
+        batch: usize,
+        shared: Arc<Shared>,
+        ticks: Option<Ticks>,
+    ) -> Self {
+        let (ended, chooses, format) = (false, false, PhantomData);
+        MergeTasklet { merge, output, batch, ended, chooses, shared, _ticks: ticks, format }
     }
 }
 
@@ -118,18 +129,44 @@ impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
     }
 }
 
-/// Starts a thread that wakes the run regularly to check for silent producers, since nothing else would. It ends with
-/// the run.
-pub(crate) fn tick(shared: &Arc<Shared>, bound: Duration) -> std::io::Result<()> {
-    let shared: Weak<Shared> = Arc::downgrade(shared);
-    let every = (bound / 2).max(Duration::from_millis(1));
-    let builder = std::thread::Builder::new().name("millstream-idle".to_owned());
-    let tick = move || loop {
-        std::thread::sleep(every);
-        match shared.upgrade() {
-            Some(shared) if !shared.stopped() => shared.wake(),
-            _ => return,
-        }
-    };
-    builder.spawn(tick).map(drop)
+/// A thread that wakes the run regularly to check for silent producers, since nothing else would. It ends when this is
+/// dropped.
+pub(crate) struct Ticks {
+    _ends: Sender<Infallible>,
+}
+
+impl Ticks {
+    pub(crate) fn start(shared: &Arc<Shared>, bound: Duration) -> std::io::Result<Self> {
+        let shared: Weak<Shared> = Arc::downgrade(shared);
+        let every = (bound / 2).max(Duration::from_millis(1));
+        let (ends, end) = channel();
+        let tick = move || {
+            while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                shared.upgrade().iter().for_each(|shared| shared.wake());
+            }
+        };
+        std::thread::Builder::new().name("millstream-idle".to_owned()).spawn(tick)?;
+        Ok(Ticks { _ends: ends })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use millstream_testkit::within;
+
+    #[test]
+    fn the_thread_that_looks_for_silent_producers_ends_with_them() {
+        within(Duration::from_secs(60), || {
+            let shared = Arc::new(Shared::early());
+            let others = Arc::weak_count(&shared);
+            let ticks = Ticks::start(&shared, Duration::MAX).unwrap();
+            assert_eq!(Arc::weak_count(&shared), others + 1);
+            drop(ticks);
+            while Arc::weak_count(&shared) > others {
+                std::thread::yield_now();
+            }
+        })
+        .unwrap();
+    }
 }

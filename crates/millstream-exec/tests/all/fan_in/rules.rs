@@ -240,6 +240,32 @@ fn an_idle_producer_does_not_stop_the_others() {
 }
 
 #[test]
+fn the_bound_of_silence_may_be_set_first() {
+    let of = fan_in(2).idle(Duration::from_millis(2)).by_timestamp(|t: &u64| *t);
+    let (senders, mut poller) = of.open(&Rings::new()).unwrap();
+    senders[0].send(1).unwrap();
+    assert_eq!(poller.poll_for(Duration::from_secs(60), |_, _| ()).unwrap(), Polled::Values(1));
+}
+
+/// A producer that is gone makes room for another one, although the turn is that of a silent one.
+#[test]
+fn a_silent_producer_does_not_keep_others_from_coming() {
+    let (mut senders, mut poller) = fan_in(3).round_robin().open(&Rings::new()).unwrap();
+    senders[0].send(1).unwrap();
+    let silent = senders.remove(1);
+    drop(senders);
+    let mut all = Vec::new();
+    assert_eq!(poller.poll(|_, x| all.push(x)).unwrap(), Polled::Values(1));
+    let (third, fourth) = (silent.add_producer().unwrap(), silent.add_producer().unwrap());
+    silent.send_all([2, 5]).unwrap();
+    third.send(3).unwrap();
+    fourth.send(4).unwrap();
+    drop((silent, third, fourth));
+    poller.for_each(|_, x| all.push(x)).unwrap();
+    assert_eq!(all, [1, 2, 3, 4, 5], "the turn stays with the silent one");
+}
+
+#[test]
 fn values_out_of_order_are_named() {
     let (senders, mut poller) = fan_in(2).by_timestamp(|t| *t).open(&Rings::new()).unwrap();
     senders[0].send(7).unwrap();
