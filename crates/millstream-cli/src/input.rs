@@ -189,7 +189,8 @@ pub(crate) fn message(name: &OsStr, error: &io::Error) -> String {
     if name.is_empty() { "invalid zero-length file name".into() } else { format!("{}: {}", quoted(name), cause(error)) }
 }
 
-/// The blocks of several inputs as one stream. An input that fails is reported, and the next one follows.
+/// The blocks of several inputs as one stream. An input that fails is reported, and the next one follows. If a signal
+/// ends an input, the stream ends there.
 pub(crate) struct Joined {
     names: vec::IntoIter<OsString>,
     opening: Opening,
@@ -251,6 +252,10 @@ impl Iterator for Joined {
                     return Some(block);
                 }
                 if let Some(error) = failure.take() {
+                    if is_end(&error) {
+                        // Further inputs would come after a hole.
+                        self.names = Vec::new().into_iter();
+                    }
                     report(&self.complaints, name, &error);
                 }
                 self.current = None;

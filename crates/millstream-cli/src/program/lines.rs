@@ -1,4 +1,5 @@
 use crate::input::{self, Opening, report};
+use crate::interrupts::is_end;
 use crate::message::Complaints;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -81,7 +82,13 @@ impl<T: FromStr<Err: Display>> Iterator for Lines<T> {
             };
             match input.line() {
                 Ok(None) => {}
-                Err(error) => self.complain(&input.name, &error),
+                Err(error) => {
+                    if is_end(&error) {
+                        // Further inputs would come after a hole.
+                        self.names = Vec::new().into_iter();
+                    }
+                    self.complain(&input.name, &error)
+                }
                 Ok(Some(line)) => {
                     let outcome = parsed(line);
                     let Input { name, lines, .. } = &input;
@@ -96,5 +103,24 @@ impl<T: FromStr<Err: Display>> Iterator for Lines<T> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interrupts::Interrupts;
+
+    #[test]
+    fn the_lines_end_with_an_input_that_a_signal_ends() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("lines");
+        std::fs::write(&file, "1\n2\n").expect("a file");
+        let interrupts = Interrupts::default();
+        interrupts.end_input();
+        let opening = Opening { interrupts: Some(interrupts), watched: true, ..Opening::default() };
+        let lines = |files| Lines::<u64>::new(files, opening.clone(), Complaints::of("test")).collect::<Vec<_>>();
+        assert_eq!(lines(vec![file.clone().into()]), [1, 2], "a read of a file does not wait");
+        assert_eq!(lines(vec!["/dev/zero".into(), file.into()]), [0_u64; 0]);
     }
 }

@@ -81,6 +81,7 @@ mod serve;
 #[path = "../../../millstream-cluster/tests/all/server.rs"]
 mod server;
 mod signals;
+mod signals_inputs;
 mod sleep;
 mod snapshots;
 mod spaces;

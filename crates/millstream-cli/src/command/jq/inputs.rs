@@ -1,4 +1,5 @@
 use crate::input::{Opening, message, report};
+use crate::interrupts::is_end;
 use crate::message::Complaints;
 use millstream_io::{Block, Failure, WholeBlocks};
 use millstream_jq::{Input, JsonValues};
@@ -48,6 +49,8 @@ pub(super) struct Inputs {
     complaints: Complaints,
     /// Whether the single block of all inputs has been passed on.
     passed_on: bool,
+    /// Whether a signal has ended the stream.
+    is_cut: bool,
 }
 
 impl fmt::Debug for Inputs {
@@ -65,8 +68,8 @@ impl Inputs {
         ended: Ended,
         complaints: Complaints,
     ) -> Self {
-        let (next, current, at_begin, passed_on) = (0, None, false, false);
-        Inputs { kind, names, next, most, opening, current, at_begin, ended, complaints, passed_on }
+        let (next, current, at_begin, passed_on, is_cut) = (0, None, false, false, false);
+        Inputs { kind, names, next, most, opening, current, at_begin, ended, complaints, passed_on, is_cut }
     }
 
     /// The next block, and the index of its input.
@@ -83,12 +86,21 @@ impl Inputs {
                     return Some((input, rest.unwrap_or(block)));
                 }
                 if let Some(error) = failure.take().filter(|_| !self.ended.has(input)) {
+                    if is_end(&error) {
+                        return self.interrupted();
+                    }
                     report(&self.complaints, &self.names[input], &advised(error));
                 }
                 self.current = None;
             }
             self.advance()?;
         }
+    }
+
+    /// A signal ends the whole stream: further inputs would come after a hole, and there is no answer to all of them.
+    fn interrupted<T>(&mut self) -> Option<T> {
+        (self.next, self.current, self.is_cut) = (self.names.len(), None, true);
+        None
     }
 
     /// Opens the next input that can be opened.
@@ -106,8 +118,7 @@ impl Inputs {
                     _ => kept(WholeBlocks::of(input, JsonValues::default()).longest(self.most)),
                 });
             }
-            // A signal ends the whole stream.
-            Ok(None) => return None,
+            Ok(None) => return self.interrupted(),
             Err(error) => self.complaints.complain(&message(name, &error)),
         }
         Some(())
@@ -143,7 +154,7 @@ impl Iterator for Inputs {
                 while let Some(block) = self.block() {
                     all.push(block);
                 }
-                Some(Work::All(all))
+                (!self.is_cut).then_some(Work::All(all))
             }
         }
     }

@@ -3,6 +3,7 @@ use super::fetched::fetched;
 use super::listening::Listening;
 use super::sink_file::is_url;
 use crate::input::{Counted, Opening, message, report};
+use crate::interrupts::is_end;
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use millstream_io::{Decompressed, Follow, matching};
@@ -318,6 +319,12 @@ impl Iterator for Sources {
                 }
                 if let Some(error) = blocks.failure() {
                     report(&self.complaints, name, &error);
+                    // A signal ends the whole stream within this file, unless accepted rows are still to be passed on.
+                    if is_end(&error) && !self.endless.stopped() {
+                        self.left.clear();
+                        self.current = None;
+                        return None;
+                    }
                 }
                 self.current = None;
             }

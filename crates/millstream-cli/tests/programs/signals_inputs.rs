@@ -1,0 +1,75 @@
+//! A signal while one of several inputs waits: the output ends there.
+
+use crate::scene::{PATIENCE, Scene, ended};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const WAYS: [&str; 4] = ["rings", "queues", "inline", "model"];
+
+/// What a program prints that gets three lines by a pipe which stays open, and a signal once these first bytes of its
+/// output have come; its messages, and its exit code.
+fn interrupted(scene: &Scene, args: &[&str], first: usize) -> (String, String, Option<i32>) {
+    let mut command = scene.command("millstream", "");
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"1\n2\n3\n").unwrap();
+    let start = Instant::now();
+    while rustix::io::ioctl_fionread(&stdin).unwrap() > 0 {
+        assert!(start.elapsed() < PATIENCE, "the pipe is not read");
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut out = vec![0; first];
+    child.stdout.as_mut().unwrap().read_exact(&mut out).unwrap();
+    interrupt(&child);
+    let code = ended(&mut child).code();
+    child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+    drop(stdin);
+    let stderr = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    (String::from_utf8(out).unwrap(), stderr, code)
+}
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
+    assert!(sent.expect("a shell").success());
+}
+
+#[test]
+fn inputs_after_the_one_that_waits_are_left_out() {
+    let spaced = "[spaces: 0]1\n[spaces: 0]2\n[spaces: 0]3\n";
+    let programs: &[(&[&str], &str)] = &[
+        (&["uppercase"], "1\n2\n3\n"),
+        (&["spaces"], spaced),
+        #[cfg(feature = "run")]
+        (&["run", "-e", "lines"], "1\n2\n3\n"),
+        #[cfg(feature = "jq")]
+        (&["jq", "-c", "-R", "."], "\"1\"\n\"2\"\n\"3\"\n"),
+    ];
+    for (args, expected) in programs {
+        for way in WAYS {
+            let scene = Scene::new().file("f", "A B\nC\n");
+            let args = [*args, &["--deploy", way, "-", "f"]].concat();
+            let first = if way == "model" { 0 } else { expected.len() };
+            let (stdout, stderr, code) = interrupted(&scene, &args, first);
+            assert_eq!((stdout.as_str(), code), (*expected, Some(130)), "{args:?}: {stderr}");
+            if args[0] == "run" {
+                let said = "interrupted within standard input, after 3 rows";
+                assert!(stderr.contains(said), "{args:?}: {stderr}");
+            }
+        }
+    }
+}
+
+/// It would pass for the answer to all values.
+#[cfg(feature = "jq")]
+#[test]
+fn values_that_are_taken_together_have_no_answer() {
+    for way in WAYS {
+        for flags in ["-s", "-sR"] {
+            let (stdout, stderr, code) = interrupted(&Scene::new(), &["jq", flags, ".", "--deploy", way], 0);
+            assert_eq!((stdout.as_str(), stderr.as_str(), code), ("", "", Some(130)), "{way} {flags}");
+        }
+    }
+}
