@@ -241,7 +241,7 @@ impl RunText {
             Ok(program) => program,
             Err(outcome) => return outcome,
         };
-        let files = match files_of(&program, self.files) {
+        let files = match files_of(&program, self.files, &self.text) {
             Ok(files) => files,
             Err(why) => {
                 complaints.note(&why);
@@ -269,10 +269,11 @@ fn all_there(files: &[Named]) -> bool {
     files.iter().flat_map(|named| &named.files).all(|name| never_waits(name))
 }
 
-/// The inputs of a program. Refuses a program that would overwrite one.
-fn files_of(program: &Program, files: Vec<OsString>) -> Result<Vec<Named>, String> {
+/// The inputs of a program. Refuses a program that would overwrite one, or its text.
+fn files_of(program: &Program, files: Vec<OsString>, text: &Text) -> Result<Vec<Named>, String> {
     let files = named(program, files)?;
-    match outputs::overwritten(program, &files) {
+    let text = if let Text::In(file) = text { Some(file) } else { None };
+    match outputs::overwritten(program, &files, text) {
         Some(why) => Err(why),
         None => Ok(files),
     }
@@ -354,7 +355,8 @@ impl Check {
                         let line = format!("{}: {of_stages}, {of_sources}, {of_sinks}\n", text.name());
                         output.write(line.as_bytes());
                     }
-                    Err(outcome) if worst == Outcome::Done => worst = outcome,
+                    // A wrong text decides, wherever it comes.
+                    Err(outcome) if worst != Outcome::WrongUse => worst = outcome,
                     Err(_) => {}
                 }
             }

@@ -185,6 +185,15 @@ fn a_file_is_known_by_any_of_its_names() {
     let scene = Scene::new().file("a.csv", ORDERS).file("b", "");
     fs::hard_link(scene.path("a.csv"), scene.path("link")).expect("a link");
     refused(&scene, &["-e", "csv(\"a.csv\") | csv(\"link\")"], "link is read and would be overwritten", 2);
+    // Standard input is a file as well, and so is the text.
+    for text in ["csv | csv(\"link\")", "csv(dead: \"link\") | count"] {
+        let mut command = scene.command("millstream", "run -e");
+        command.arg(text);
+        let seen = scene.run(command, Input::File("a.csv"));
+        assert_eq!((&*seen.stderr, seen.code), ("millstream run: link is read and would be overwritten\n", Some(2)));
+    }
+    let scene = scene.file("p.mill", "csv | csv(\"p.mill\")");
+    refused(&scene, &["p.mill", "a.csv"], "p.mill is read and would be overwritten", 2);
     assert_eq!(fs::read_to_string(scene.path("a.csv")).expect("a file"), ORDERS);
     for (sink, dead) in [("b", "./b"), ("new", "./new")] {
         let text = format!("csv(\"a.csv\", dead: \"{dead}\") | csv(\"{sink}\")");
@@ -279,6 +288,9 @@ fn texts_are_checked_without_a_run() {
     let seen = scene.millstream("check a.mill b.mill", Input::Nothing);
     assert!(seen.text().starts_with("a.mill: ") && seen.text().ends_with("1 source, 1 sink\n"), "{seen:?}");
     assert!(seen.stderr.contains("--> b.mill:1:6") && seen.code == Some(2), "{seen:?}");
+    for files in ["nosuch b.mill", "b.mill nosuch"] {
+        assert_eq!(scene.millstream(&format!("check {files}"), Input::Nothing).code, Some(2), "{files}");
+    }
     let seen = scene.millstream("check -e csv", Input::Nothing);
     assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
 }

@@ -167,7 +167,7 @@ impl Running {
         })?;
         let allowed = Allowed { keeps: asked.keep.clone(), drops: asked.drop.clone() };
         names_states(program, &next, &allowed).map_err(Answered::wrong_use)?;
-        overwritten(&next, read).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
+        overwritten(&next, read, None).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
         self.files_fit(&next)?;
         if asked.check {
             let check = program.check_upgrade(&next, &allowed);

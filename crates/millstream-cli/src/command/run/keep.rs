@@ -144,7 +144,7 @@ impl Asked {
             Outcome::WrongUse
         };
         let kept = KeptProgram::load(&self.text, &keep, self.allowed.clone(), self.shards, complaints)?;
-        let files = files_of(&kept.program, self.files.clone()).map_err(wrong)?;
+        let files = files_of(&kept.program, self.files.clone(), &self.text).map_err(wrong)?;
         kept.describe(&mut keep);
         kept.judge(&mut keep);
         let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();

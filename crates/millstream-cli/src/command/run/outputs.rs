@@ -5,8 +5,9 @@ use super::sources::Named;
 use crate::input::identity;
 use crate::message::{Complaints, quoted};
 use crate::output::Output;
+use millstream_io::stdio;
 use millstream_mill::{FailedRow, Program, Written};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -28,13 +29,14 @@ impl fmt::Debug for Outputs {
 /// The number of dead letters that get their own message.
 pub(super) const MESSAGES: u64 = 10;
 
-/// Why a program would overwrite its input, or write two outputs to one file; `None` if it would not. Compares files,
-/// not names: a file may have several.
-pub(super) fn overwritten(program: &Program, files: &[Named]) -> Option<String> {
+/// Why a program would overwrite its input or its text, or write two outputs to one file; `None` if it would not.
+/// Compares files, not names: a file may have several, and be standard input.
+pub(super) fn overwritten(program: &Program, files: &[Named], text: Option<&OsString>) -> Option<String> {
     let [sinks, dead] = program.writes();
     let sinks = sinks.iter().filter_map(|number| program.sinks[*number].file.as_ref());
     let dead = dead.iter().filter_map(|number| program.dead[*number].as_ref());
-    let read: Vec<_> = files.iter().flat_map(|named| &named.files).filter_map(|name| Place::of(name)).collect();
+    let read = files.iter().flat_map(|named| &named.files).chain(text);
+    let read: Vec<_> = read.filter_map(|name| Place::of_input(name)).collect();
     let mut written: Vec<(&str, Place, bool)> = Vec::new();
     let mut tables = Vec::new();
     for (name, is_dead) in sinks.map(|name| (name, false)).chain(dead.map(|name| (name, true))) {
@@ -80,6 +82,14 @@ impl Place {
         }
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(Place::New(directory.canonicalize().ok()?.join(path.file_name()?)))
+    }
+
+    /// The place of an input; `-` is standard input.
+    fn of_input(name: &OsStr) -> Option<Self> {
+        if name != "-" {
+            return Place::of(name);
+        }
+        identity(&stdio::input().ok()?.metadata().ok()?).map(Place::There)
     }
 }
 
@@ -158,5 +168,6 @@ impl Outputs {
 pub(super) fn said(dead: &FailedRow) -> String {
     let FailedRow { stage, file, number, path, why, .. } = dead;
     let at = if path.is_empty() { String::new() } else { format!(" {path}:") };
-    format!("{}: row {number}, {stage}:{at} {why}", quoted(OsStr::new(&**file)))
+    let row = if *number == 0 { "at the end".to_owned() } else { format!("row {number}") };
+    format!("{}: {row}, {stage}:{at} {why}", quoted(OsStr::new(&**file)))
 }
