@@ -180,8 +180,11 @@ pub(crate) fn picture_to(flag: &str, to: &OsStr) -> Result<PathBuf, String> {
 
 /// Whether the file has contents that do not begin with `begin`.
 pub(crate) fn would_overwrite(path: &Path, begin: &str) -> bool {
+    // A pipe or a device has nothing to lose, and a read of it would wait.
+    if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+        return false;
+    }
     let mut start = vec![0; begin.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    let written = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
-    written && (read.is_err() || start != begin.as_bytes())
+    read.is_err() || start != begin.as_bytes()
 }

@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::watching::{Shown, Watching};
 use crate::{panics, stats};
-use before::{Most, can_write, say_other_wait};
+use before::{Most, can_write, leave_no_other_report, say_other_wait};
 pub(crate) use failed::Failed;
 #[cfg(all(feature = "run", feature = "serve"))]
 pub(crate) use keep::Clients;
@@ -36,6 +36,8 @@ pub(crate) use serve::{refused, supervised};
 use started::{WhenLeft, WhenStarted};
 use std::borrow::Cow;
 use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The bytes of an output that a hash covers.
 pub(crate) trait Hashed {
@@ -69,6 +71,8 @@ pub(crate) struct Runs {
     complaints: Complaints,
     hash: Option<Hash>,
     reports: Vec<Value>,
+    /// Whether the reports are written.
+    reported: Arc<AtomicBool>,
     interrupts: Interrupts,
     shown: Shown,
     when_started: WhenStarted,
@@ -100,6 +104,10 @@ impl Runs {
         let writable = files.into_iter().flatten().all(|path| can_write(path, &complaints));
         let shown = Shown::open(&config, &complaints);
         let Some(shown) = shown.filter(|_| writable) else { Outcome::InputOrOutputFailed.exit() };
+        let reported = Arc::default();
+        if let Some(path) = config.stats.as_ref().and_then(StatsTo::path) {
+            leave_no_other_report(path, &reported);
+        }
         let when_started = WhenStarted::default();
         let (reports, when_left) = (Vec::new(), WhenLeft::default());
         Runs {
@@ -107,6 +115,7 @@ impl Runs {
             complaints,
             hash,
             reports,
+            reported,
             interrupts,
             shown,
             when_started,

@@ -146,9 +146,11 @@ pub(crate) fn end_if_failed(hash: &Hash) {
 /// Whether a file for a later write can be written, as far as that can be known now. The file is unchanged afterwards.
 pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
     match path.metadata() {
-        // A pipe or a device.
+        // A pipe or a device: opening it as a test would disturb its reader, which waits for the output.
         Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
         Ok(_) => File::options().append(true).open(path).map(drop),
+        // A link to a file that is not there yet.
+        Err(_) if path.is_symlink() => Ok(()),
         Err(_) => {
             File::options().write(true).create_new(true).open(path)?;
             std::fs::remove_file(path)

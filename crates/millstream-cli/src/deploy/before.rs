@@ -1,11 +1,15 @@
 //! Checks before a run begins.
 
 use crate::message::{Complaints, cause, quoted};
+use crate::outcome::before_exit;
+use crate::output::can_be_written;
 use crate::progress;
 use millstream_core::Plan;
 use millstream_exec::{Feed, Rings, Wait};
-use std::fs::OpenOptions;
+use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Notes if threads will not wait as the flags ask, and why.
 pub(super) fn say_other_wait(complaints: &Complaints, rings: &Rings, asked: Wait, plan: &Plan, feed: Feed) {
@@ -44,12 +48,19 @@ impl Most {
     }
 }
 
-/// Whether a file can be written; if not, prints why. An existing file keeps its contents.
+/// Whether a file can be written; if not, prints why. The file is unchanged afterwards.
 pub(super) fn can_write(path: &Path, complaints: &Complaints) -> bool {
-    // Opening a pipe as a test would disturb its reader, which waits for the output.
-    if path.metadata().is_ok_and(|file| !file.is_file()) {
-        return true;
-    }
-    let tried = OpenOptions::new().append(true).create(true).open(path);
-    tried.inspect_err(|error| complaints.complain(&format!("{}: {}", quoted(path.as_os_str()), cause(error)))).is_ok()
+    let complain = |error: &_| complaints.complain(&format!("{}: {}", quoted(path.as_os_str()), cause(error)));
+    can_be_written(path).inspect_err(complain).is_ok()
+}
+
+/// If the process exits before `reported` is set, removes the file of the report: one of an earlier run must not pass
+/// for this run's.
+pub(super) fn leave_no_other_report(path: &Path, reported: &Arc<AtomicBool>) {
+    let (path, reported) = (path.to_owned(), reported.clone());
+    before_exit(move || {
+        if path.is_file() && !reported.load(Ordering::Relaxed) {
+            let _ = fs::remove_file(&path);
+        }
+    });
 }

@@ -1,7 +1,7 @@
 //! The end of a command: its reports, and its outcome.
 
 use super::{Failed, Runs};
-use crate::config::{Doing, Keep, StatsTo};
+use crate::config::{Doing, Keep};
 use crate::flags::StatsFormat;
 use crate::message::{indented, one_line, quoted, say, say_own};
 use crate::outcome::Outcome;
@@ -9,6 +9,7 @@ use crate::{name, output, progress, stats, watching};
 use millstream_exec::RunError;
 use millstream_state::JobError;
 use std::io::{self, ErrorKind};
+use std::sync::atomic::Ordering;
 
 /// The sink's name among the stages.
 const SINK: &str = "sink";
@@ -25,15 +26,13 @@ impl Runs {
     /// Writes the reports that the flags ask for, the hash last.
     pub(crate) fn finish(self) -> Outcome {
         progress::end();
-        self.write_reports();
+        self.write_stats();
         let outcome = match self.interrupts.first() {
             Some(signal) => Outcome::Interrupted(signal),
             None if self.complaints.any() => Outcome::InputOrOutputFailed,
             None => Outcome::Done,
         };
-        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
-        watching::ended(outcome);
-        outcome
+        self.end_with(outcome)
     }
 
     /// Prints why a run failed, then writes the reports up to the failure.
@@ -82,8 +81,20 @@ impl Runs {
                 Outcome::PipelineFailed
             }
         };
-        self.write_reports();
-        self.shown.linger(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
+        self.write_stats();
+        self.end_with(outcome)
+    }
+
+    /// Prints the hash, and keeps the page for as long as the flags say.
+    fn end_with(self, outcome: Outcome) -> Outcome {
+        let lingers = self.shown.lingers(outcome, &self.interrupts, (!self.config.quiet).then_some(&self.complaints));
+        if let Some(hash) = &self.hash {
+            say(&hash.to_string());
+            output::no_hash_follows();
+        }
+        if lingers {
+            self.shown.linger(&self.interrupts);
+        }
         watching::ended(outcome);
         outcome
     }
@@ -98,17 +109,9 @@ impl Runs {
         }
     }
 
-    fn write_reports(&self) {
-        if let Some(to) = &self.config.stats {
-            self.write_stats(to);
-        }
-        if let Some(hash) = &self.hash {
-            say(&hash.to_string());
-            output::no_hash_follows();
-        }
-    }
-
-    fn write_stats(&self, to: &StatsTo) {
+    fn write_stats(&self) {
+        let Some(to) = &self.config.stats else { return };
+        self.reported.store(true, Ordering::Relaxed);
         let stats = match self.config.stats_format {
             StatsFormat::Json => stats::text(&self.reports),
             StatsFormat::Table => stats::table(&self.reports),

@@ -23,5 +23,9 @@ impl Shown {
 
     pub(super) fn show(&self, _: &Arc<Watch>) {}
 
-    pub(crate) fn linger(&self, _: Outcome, _: &Interrupts, _: Option<&Complaints>) {}
+    pub(crate) fn lingers(&self, _: Outcome, _: &Interrupts, _: Option<&Complaints>) -> bool {
+        false
+    }
+
+    pub(crate) fn linger(&self, _: &Interrupts) {}
 }

@@ -127,11 +127,10 @@ impl Shown {
         }
     }
 
-    /// After all runs, keeps the page for as long as the flags say, or until a signal comes. Notes that in
-    /// `complaints`.
-    pub(crate) fn linger(&self, outcome: Outcome, interrupts: &Interrupts, complaints: Option<&Complaints>) {
+    /// Whether the page is to [stay](Shown::linger) after all runs, which ended like this. Notes that in `complaints`.
+    pub(crate) fn lingers(&self, outcome: Outcome, interrupts: &Interrupts, complaints: Option<&Complaints>) -> bool {
         if self.linger.is_zero() || interrupts.first().is_some() {
-            return;
+            return false;
         }
         if let Some(open) = &*page() {
             open.routes.end(outcome.code(), &outcome.sentence());
@@ -139,6 +138,11 @@ impl Shown {
         if let Some(complaints) = complaints {
             complaints.note(&format!("the page stays for {} s, or until a signal comes", self.linger.as_secs()));
         }
+        true
+    }
+
+    /// Keeps the page for as long as the flags say, or until a signal comes.
+    pub(crate) fn linger(&self, interrupts: &Interrupts) {
         interrupts.wait_at_most(self.linger);
     }
 }

@@ -1,5 +1,8 @@
-use crate::scene::{Input, Scene};
+use crate::scene::{Input, Scene, ended};
+use millstream_testkit::programs::skipped;
 use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
 
 #[test]
 fn stats_go_where_they_are_sent() {
@@ -95,6 +98,32 @@ fn stats_that_cannot_be_written_are_known_before_the_work() {
     assert_eq!(seen.text(), "");
     assert_eq!(seen.stderr, "millstream wc: nosuch/stats.json: No such file or directory\n");
     assert_eq!(seen.code, Some(1));
+    let seen = scene.millstream("wc --stats . text", Input::Nothing);
+    assert_eq!((&*seen.text(), &*seen.stderr, seen.code), ("", "millstream wc: .: Is a directory\n", Some(1)));
+}
+
+/// There is nothing in a pipe that would be overwritten, and looking for it would wait.
+#[test]
+fn reports_can_go_to_a_pipe() {
+    if !Path::new("/dev/stderr").exists() {
+        return skipped("reports_can_go_to_a_pipe", "there is no /dev/stderr");
+    }
+    let scene = Scene::new().file("text", "a b\n");
+    for (args, begin) in [
+        ("wc --stats=/dev/stderr text", "{\n  \"runs\": ["),
+        ("wc --record-picture /dev/stderr text", "<svg "),
+        ("pipe --joblog /dev/stderr cat", "Seq\tHost"),
+    ] {
+        let mut command = scene.command("millstream", args);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A picture is larger than a pipe.
+        let stderr = child.stderr.take().unwrap();
+        let said = std::thread::spawn(move || std::io::read_to_string(stderr).unwrap());
+        assert_eq!(ended(&mut child).code(), Some(0), "{args}");
+        let said = said.join().unwrap();
+        assert!(said.starts_with(begin), "{args}: {said}");
+    }
 }
 
 /// What observers saw of a run agrees with its counts, and is in the table as well.
@@ -140,6 +169,16 @@ fn a_run_is_recorded_as_a_picture() {
     assert_eq!(nowhere.stderr, "millstream wc: nosuch/run.svg: No such file or directory\n");
     assert_eq!((nowhere.code, nowhere.text().is_empty()), (Some(1), true));
     assert_eq!(scene.millstream("wc --deploy queues --record-picture x.svg text", Input::Nothing).code, Some(2));
+}
+
+#[cfg(feature = "page")]
+#[test]
+fn the_hash_is_the_last_line_while_the_page_stays() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc text --hash --page 127.0.0.1:0 --page-linger 1", Input::Nothing);
+    let lines: Vec<&str> = seen.stderr.lines().collect();
+    assert!(lines[1].ends_with(": the page stays for 1 s, or until a signal comes"), "{}", seen.stderr);
+    assert!(lines[2].starts_with("hash ") && lines.len() == 3, "{}", seen.stderr);
 }
 
 #[cfg(feature = "page")]

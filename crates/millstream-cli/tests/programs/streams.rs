@@ -83,6 +83,22 @@ fn an_output_closed_by_its_reader_ends_it_quietly() {
     }
 }
 
+/// Nor does it have that of an earlier run.
+#[test]
+fn a_run_that_its_output_ends_has_no_report() {
+    let scene = Scene::new().file("big", prose(10_000_000));
+    for earlier in [false, true] {
+        if earlier {
+            assert_eq!(scene.millstream("wc --stats=report big", Input::Nothing).code, Some(0));
+            assert!(scene.path("report").exists());
+        }
+        let mut child = start(&scene, "uppercase --stats=report big");
+        drop(child.stdout.take());
+        assert_eq!(ended(&mut child).code(), Some(0));
+        assert!(!scene.path("report").exists(), "{earlier}");
+    }
+}
+
 #[test]
 fn counts_without_a_reader_are_no_failure() {
     let scene = Scene::new();
