@@ -128,17 +128,18 @@ impl Interrupts {
         self.lock().when_stopped.push(Box::new(stop));
     }
 
-    /// If a first signal has come, and no second one within `time`, calls `say` and stops the run as a second signal
-    /// does.
-    pub(crate) fn stop_after(&self, time: Duration, say: impl FnOnce() + Send + 'static) {
+    /// If a first signal has come, and no second one within `time`, calls `is_late`, and if that is true, stops the run
+    /// as a second signal does.
+    pub(crate) fn stop_after(&self, time: Duration, is_late: impl FnOnce() -> bool + Send + 'static) {
         let interrupts = self.clone();
         let later = move || {
             thread::sleep(time);
             let state = interrupts.lock();
             if let (Some(first), false) = (state.first, state.stopped) {
                 drop(state);
-                say();
-                interrupts.stop(first);
+                if is_late() {
+                    interrupts.stop(first);
+                }
             }
         };
         // If no thread can be started, a second signal still stops the run.

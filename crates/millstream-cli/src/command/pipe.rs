@@ -16,9 +16,10 @@
 //! (`interrupts/watched.rs`), so the source ends by itself, with the whole lines that it has read. The command is not
 //! run for numbers that wait in rings, except for the one that the signal has cut short, if no other number waits
 //! before it. On the model, where nothing is run before the input ends, it is run for all that was read. Processes have
-//! process groups of their own, so an interrupt from the keyboard does not end them. After `--grace` seconds, or at the
-//! second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll ends a wait for input if a run
-//! is on the calling thread (`--deploy inline` and `model`) and cannot be drained from outside.
+//! process groups of their own, so an interrupt from the keyboard does not end them. After `--grace` seconds, if
+//! one is still at work, or at the second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll
+//! ends a wait for input if a run is on the calling thread (`--deploy inline` and `model`) and cannot be drained from
+//! outside.
 
 mod admission;
 mod answer;
@@ -150,12 +151,27 @@ impl Pipe {
         let (admission, processes) = (filter.admission().clone(), filter.processes().clone());
         let input = Numbers::of(input, admission);
         let printed = Printed::into(output, keeps_going);
+        let over = printed.over();
         let ran = match self.how {
-            How::Block(_) => runs.run(&blocks(self.jobs, filter), input, printed, Printed::print),
+            How::Block(_) => {
+                let pipeline = blocks(self.jobs, filter);
+                runs.run_hashing(&pipeline, input, printed, move |answer: &Answer| over.hashed(answer), Printed::print)
+            }
             How::Line(patience) => {
-                let talks = Arc::new(Talks::new(filter, patience, self.max_line, quiet));
-                let ran = runs.run(&lines(self.jobs, talks.clone()), input, printed, Printed::print);
+                let talks = Arc::new(Talks::new(filter.clone(), patience, self.max_line, quiet));
+                let pipeline = lines(self.jobs, talks.clone());
+                let ran = runs.run_hashing(
+                    &pipeline,
+                    input,
+                    printed,
+                    move |answer: &Answer| over.hashed(answer),
+                    Printed::print,
+                );
                 ran.map(|mut printed| {
+                    if interrupts.first().is_some() {
+                        // Only now do they learn that there is no more to do: the output may have been read slowly.
+                        stop_late(&interrupts, &filter, self.grace, quiet);
+                    }
                     if printed.is_over() {
                         // Their remaining work is not needed.
                         processes.stop_from(0);
@@ -199,18 +215,25 @@ fn listen(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool
     before_exit(move || left.leave(Signal::TERM));
     let ending = interrupts.clone();
     filter.admission().when_ended(move || ending.end_input());
-    let (admission, late, name) = (filter.admission().clone(), interrupts.clone(), filter.name());
+    let (late, filter) = (interrupts.clone(), filter.clone());
     interrupts.when_drained(move || {
-        if admission.drain() && !quiet {
+        if filter.admission().drain() && !quiet {
             say_soon("millstream pipe: draining; a second signal stops at once".to_owned());
         }
-        let grace_s = grace.as_secs();
-        let what = format!("millstream pipe: {name} has not ended within {grace_s} s (--grace), and is stopped");
-        late.stop_after(grace, move || {
-            if !quiet {
-                say_soon(what);
-            }
-        });
+        stop_late(&late, &filter, grace, quiet);
+    });
+}
+
+/// After a signal, stops the commands that are at work when this time is over. Without one, a run that goes on has an
+/// output that is read slowly.
+fn stop_late(interrupts: &Interrupts, filter: &Filter, grace: Duration, quiet: bool) {
+    let (admission, name, grace_s) = (filter.admission().clone(), filter.name(), grace.as_secs());
+    interrupts.stop_after(grace, move || {
+        let late = admission.is_late();
+        if late && !quiet {
+            say_soon(format!("millstream pipe: {name} has not ended within {grace_s} s (--grace), and is stopped"));
+        }
+        late
     });
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Pipe {
     /// Bytes in a block: K, M and G are powers of 1024, kB, MB and GB of 1000 [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) block: Option<usize>,
-    /// The longest allowed line, counting its end
+    /// The longest allowed line, counting its end; one that fits into a block is always allowed
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16M")]
     pub(crate) max_line: usize,
     /// Milliseconds for a process to answer a line; after that its input is closed [default: 5000]
@@ -68,7 +68,7 @@ pub(crate) struct Pipe {
     /// Accepted because GNU parallel has it: blocks are always those of standard input
     #[arg(long = "pipe", hide = true)]
     _pipe: bool,
-    /// Seconds that commands may take to finish their work after a signal
+    /// Seconds that commands may take to finish their work after a signal. A slow reader of the output may take longer
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = whole)]
     pub(crate) grace: u64,
     #[command(flatten)]

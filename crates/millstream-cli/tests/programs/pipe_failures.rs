@@ -53,6 +53,27 @@ fn the_output_of_a_failing_block_is_kept() {
     }
 }
 
+/// Commands of later blocks may have ended well before.
+#[test]
+fn the_hash_ends_with_the_failed_block() {
+    let plain = "read x; test $x != 3 || exit 1; echo $x";
+    let waits = "read x; test $x != 3 || { while ! test -e done; do sleep 0.01; done; sleep 0.1; exit 1; }; \
+                 echo $x; test $x != 4 || : > done";
+    let hash = |way: &str, script: &str| {
+        let scene = Scene::new();
+        let seen = scene
+            .run(shell(&scene, &format!("pipe --block 1 --hash {way}"), script), Input::Pipe(b"1\n2\n3\n4\n5\n", 10));
+        assert_eq!((seen.text().as_str(), seen.code), ("1\n2\n", Some(3)), "{way}");
+        seen.stderr.lines().last().unwrap_or_default().to_owned()
+    };
+    let expected = hash("--deploy inline", plain);
+    assert!(expected.starts_with("hash ") && expected.ends_with(" count 3"), "{expected}");
+    assert_eq!(hash("--deploy model", plain), expected);
+    for way in ["-j 4", "-j 4 --deploy queues"] {
+        assert_eq!(hash(way, waits), expected, "{way}");
+    }
+}
+
 /// Of two failures the first block's is reported, even if the second block's comes sooner.
 #[test]
 fn the_first_failure_is_reported() {

@@ -103,6 +103,28 @@ fn the_time_to_drain_is_bounded() {
     }
 }
 
+/// Commands that have ended are not to blame if the output is read slowly.
+#[test]
+fn a_slow_reader_gets_whole_lines() {
+    let lines: Vec<String> = (0..3).map(|n| format!("{n} {}\n", "x".repeat(100_000))).collect();
+    for args in ["pipe -j 3 --block 1 --grace 1", "pipe -j 1 --shard line --grace 1"] {
+        let scene = Scene::new();
+        let script = "while read n x; do echo $n $x; : > done$n; done";
+        let mut child = start(&scene, args, script);
+        child.stdin.take().unwrap().write_all(lines.concat().as_bytes()).unwrap();
+        wait_for(&scene, "done2");
+        wait_for(&scene, "done1");
+        wait_for(&scene, "done0");
+        terminate(&child);
+        thread::sleep(Duration::from_secs(2));
+        let mut stdout = String::new();
+        child.stdout.as_mut().unwrap().read_to_string(&mut stdout).unwrap();
+        assert!(stdout == lines.concat(), "{args}: {} bytes", stdout.len());
+        let (_, stderr, code) = result(child);
+        assert!(!stderr.contains("--grace") && code == Some(143), "{args}: {stderr}");
+    }
+}
+
 /// Even if messages have no reader: standard error is a pipe that the command has filled.
 #[test]
 fn a_full_standard_error_holds_up_no_signal() {

@@ -88,6 +88,19 @@ impl Admission {
         state.unanswered > 0 || state.spared
     }
 
+    /// The time that commands may take after a signal is over: no further one is started. Returns whether one is at
+    /// work.
+    pub(super) fn is_late(&self) -> bool {
+        let mut state = self.lock();
+        (state.last, state.spared) = (None, false);
+        state.unanswered > 0
+    }
+
+    /// Processes are waited for that have answered all their lines. `answered` has to be called.
+    pub(super) fn ends(&self) {
+        self.lock().unanswered += 1;
+    }
+
     /// The command is run only once all input is there.
     pub(super) fn runs_after_all(&self) {
         self.lock().after_all = true;
@@ -159,6 +172,21 @@ mod tests {
         admission.runs_after_all();
         assert!(admission.asks(0) && admission.drain() && !admission.asks(1), "it has begun");
         assert!(admission.is_closed());
+    }
+
+    #[test]
+    fn no_command_begins_after_the_time_that_a_signal_leaves() {
+        let admission = Admission::default();
+        assert!(admission.asks(0));
+        admission.drain();
+        assert!(admission.is_late(), "0 is at work");
+        admission.answered();
+        admission.has_read(1);
+        assert!(!admission.is_late() && !admission.asks(1));
+        let admission = Admission::default();
+        admission.runs_after_all();
+        admission.drain();
+        assert!(!admission.is_late() && !admission.asks(0));
     }
 
     #[test]

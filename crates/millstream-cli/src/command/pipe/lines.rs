@@ -134,6 +134,7 @@ impl Talks {
     /// Closes the input of all processes. Returns their failures, each with the number of the line that the process
     /// answered last.
     pub(super) fn end(&self) -> Vec<(u64, String)> {
+        self.filter.admission().ends();
         let mut talks = std::mem::take(&mut *self.idle());
         talks.sort_by_key(|talk| talk.last);
         talks.iter_mut().for_each(|talk| drop(talk.input.take()));
@@ -141,7 +142,9 @@ impl Talks {
             let line = talk.last;
             talk.end(&self.filter).err().map(|why| (line - 1, self.blame(line, talk, why).cause))
         });
-        ends.collect()
+        let ends = ends.collect();
+        self.filter.admission().answered();
+        ends
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Talk>> {

@@ -1,19 +1,42 @@
 use super::answer::{Answer, Ending};
+use crate::deploy::Hashed;
 use crate::output::Output;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The answers printed so far, which arrive in order, and the failures among them.
 #[derive(Debug)]
 pub(super) struct Printed {
     output: Output,
     keeps_going: bool,
-    /// Whether printing has ended.
-    over: bool,
+    over: Over,
     numbers: u64,
     failures: u64,
     /// The number of the first failure, and its cause.
     first: Option<(u64, String)>,
     /// Whether the run cannot go on after that failure.
     broken: bool,
+}
+
+/// Whether printing has ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Over(Arc<AtomicBool>);
+
+impl Over {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of the next answer, for a hash; `None` if it will not be printed. Later blocks may be answered before
+    /// one fails.
+    pub(super) fn hashed<'a>(&self, answer: &'a Answer) -> Option<Cow<'a, [u8]>> {
+        (answer.is_output() && !self.is_set()).then(|| answer.bytes())
+    }
 }
 
 /// The result of all answers.
@@ -27,16 +50,16 @@ pub(super) enum Verdict {
 
 impl Printed {
     pub(super) fn into(output: Output, keeps_going: bool) -> Self {
-        Printed { output, keeps_going, over: false, numbers: 0, failures: 0, first: None, broken: false }
+        Printed { output, keeps_going, over: Over::default(), numbers: 0, failures: 0, first: None, broken: false }
     }
 
     /// Takes the next answer. Output that a command wrote before it failed is printed, too.
     pub(super) fn print(&mut self, answer: &Answer) {
-        if self.over {
+        if self.over.is_set() {
             return;
         }
         match &answer.ending {
-            Ending::Skipped => self.over = true,
+            Ending::Skipped => self.over.set(),
             Ending::Well => self.write(answer),
             Ending::Failed(cause) => {
                 self.write(answer);
@@ -61,12 +84,18 @@ impl Printed {
     pub(super) fn failed(&mut self, number: u64, cause: &str) {
         self.failures += 1;
         self.first.get_or_insert_with(|| (number, cause.to_owned()));
-        self.over |= self.broken || !self.keeps_going;
+        if self.broken || !self.keeps_going {
+            self.over.set();
+        }
     }
 
     /// Whether printing has ended early.
     pub(super) fn is_over(&self) -> bool {
-        self.over
+        self.over.is_set()
+    }
+
+    pub(super) fn over(&self) -> Over {
+        self.over.clone()
     }
 
     pub(super) fn verdict(self, units: &str) -> Verdict {
