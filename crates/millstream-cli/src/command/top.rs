@@ -3,7 +3,8 @@
 mod canvas;
 mod draw;
 
-use crate::message::Complaints;
+use crate::interrupts::{Interrupts, when_hung_up};
+use crate::message::{Complaints, cause};
 use crate::outcome::Outcome;
 use clap::ColorChoice;
 use draw::View;
@@ -62,7 +63,7 @@ impl Top {
                 // A page of another kind says what it shows.
                 let why = match page.not_a_run() {
                     Some(what) => what,
-                    None => format!("{error}; name the address of a program that runs with --page"),
+                    None => format!("{}; name the address of a program that runs with --page", words(&error)),
                 };
                 complaints.complain(&format!("{}: {why}", page.address));
                 Outcome::InputOrOutputFailed
@@ -75,10 +76,13 @@ impl Top {
                     // The library checks NO_COLOR.
                     ColorChoice::Auto => {}
                 }
+                // Otherwise a signal would leave the terminal as it is in between. If this fails, it does.
+                let interrupts = Interrupts::default();
+                let _ = interrupts.listen().and_then(|()| when_hung_up(ratatui::restore));
                 let mut terminal = ratatui::init();
-                let shown = show(&mut terminal, &page, seen);
+                let shown = show(&mut terminal, &page, seen, &interrupts);
                 ratatui::restore();
-                ended(&complaints, shown)
+                interrupts.first().map_or_else(|| ended(&complaints, shown), Outcome::Interrupted)
             }
         }
     }
@@ -94,6 +98,11 @@ fn ended(complaints: &Complaints, shown: io::Result<()>) -> Outcome {
     }
 }
 
+/// The text of an error, as other programs print it.
+fn words(error: &ureq::Error) -> String {
+    if let ureq::Error::Io(error) = error { cause(error) } else { error.to_string() }
+}
+
 /// Prints the current state in its full height.
 fn print(seen: Option<&Seen>, address: &str) -> io::Result<()> {
     let view = View { address, seen, lost: false, offset: (0, 0) };
@@ -107,11 +116,16 @@ fn print(seen: Option<&Seen>, address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Shows the run until the user presses `q`.
-fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<Seen>) -> io::Result<()> {
+/// Shows the run until the user presses `q`, or a signal comes.
+fn show(
+    terminal: &mut ratatui::DefaultTerminal,
+    page: &Page,
+    mut seen: Option<Seen>,
+    interrupts: &Interrupts,
+) -> io::Result<()> {
     let (mut lost, mut offset) = (false, (0_u16, 0_u16));
     let mut next = Instant::now() + EVERY;
-    loop {
+    while interrupts.first().is_none() {
         let view = View { address: &page.address, seen: seen.as_ref(), lost, offset };
         terminal.draw(|frame| view.draw(frame.area(), frame.buffer_mut()))?;
         if event::poll(next.saturating_duration_since(Instant::now()))? {
@@ -131,6 +145,7 @@ fn show(terminal: &mut ratatui::DefaultTerminal, page: &Page, mut seen: Option<S
             (seen, lost) = after(seen, page.seen());
         }
     }
+    Ok(())
 }
 
 /// What is shown after an answer of the page, and whether there was none. The latest state stays when its process has

@@ -1,6 +1,7 @@
 //! `millstream top`, next to a program with a page.
 
 use crate::scene::{Input, PATIENCE, Scene, ended};
+use millstream_testkit::programs::skipped;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -62,7 +63,40 @@ fn a_run_of_another_process_is_shown() {
     let gone = scene.millstream(&format!("top {address} --once"), Input::Nothing);
     assert_eq!(gone.code, Some(1));
     assert!(gone.stderr.starts_with(&format!("millstream top: {address}: ")), "{}", gone.stderr);
-    assert!(gone.stderr.contains("--page"), "{}", gone.stderr);
+    assert!(gone.stderr.contains(": Connection refused; name the address of a program"), "{}", gone.stderr);
+}
+
+/// The terminal is as before: an echo, the cursor, and what was on the screen.
+#[test]
+fn a_signal_leaves_the_terminal_in_order() {
+    if Command::new("script").arg("--version").output().is_err() {
+        return skipped("a_signal_leaves_the_terminal_in_order", "there is no `script`, which makes a terminal");
+    }
+    let scene = Scene::new();
+    let (mut child, _stderr, address) = shown(&scene, "wc --page 127.0.0.1:0");
+    let line = format!(
+        "stty rows 40 cols 120; echo $$ > pid; exec {} top {address}",
+        scene.command("millstream", "").get_program().display()
+    );
+    let mut command = scene.command("script", "-qec");
+    command.arg(line).arg("/dev/null").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut terminal = command.env("TERM", "xterm").spawn().unwrap();
+    let (mut output, mut seen, mut bytes) = (terminal.stdout.take().unwrap(), Vec::new(), [0; 1 << 12]);
+    let has = |seen: &[u8], part: &str| String::from_utf8_lossy(seen).contains(part);
+    while !has(&seen, &address) {
+        let read = output.read(&mut bytes).unwrap();
+        assert!(read > 0, "it has ended: {}", String::from_utf8_lossy(&seen));
+        seen.extend(&bytes[..read]);
+    }
+    assert!(has(&seen, "\u{1b}[?1049h") && !has(&seen, "\u{1b}[?1049l"));
+    let pid = std::fs::read_to_string(scene.path("pid")).unwrap();
+    assert!(Command::new("kill").args(["-TERM", pid.trim()]).status().unwrap().success());
+    let mut rest = Vec::new();
+    output.read_to_end(&mut rest).unwrap();
+    assert!(has(&rest, "\u{1b}[?1049l") && has(&rest, "\u{1b}[?25h"), "{}", String::from_utf8_lossy(&rest));
+    assert_eq!(ended(&mut terminal).code(), Some(143));
+    drop(child.stdin.take());
+    assert_eq!(ended(&mut child).code(), Some(0));
 }
 
 /// A slot of a program as text holds many rows, and users count rows.
