@@ -3,7 +3,7 @@ use crate::deploy::Runs;
 use crate::fan_out;
 use crate::flags::Fanout;
 use crate::halves::Halves;
-use crate::message::{Complaints, say_no_shards};
+use crate::message::{Complaints, say, say_no_shards};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_core::{Arrow, AtEnd, Val, pipeline};
@@ -63,7 +63,12 @@ impl Copying {
             let mut runs = Runs::new(self.run, complaints.clone());
             let print = |output: &mut Output, sum: &u64| output.write(format!("{sum}\n").as_bytes());
             match runs.run(&pipeline, ready(0..self.items), output, print) {
-                Ok(_) => runs.finish(),
+                Ok(_) => {
+                    if runs.interrupted() {
+                        say("millstream copying: interrupted: the sum is that of the numbers that were sent");
+                    }
+                    runs.finish()
+                }
                 Err(error) => runs.fail(&error),
             }
         })

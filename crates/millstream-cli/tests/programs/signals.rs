@@ -124,6 +124,19 @@ fn a_read_without_input_delays_no_signal() {
 }
 
 #[test]
+fn a_sum_of_some_numbers_does_not_pass_for_that_of_all() {
+    if !can_watch("a_sum_of_some_numbers_does_not_pass_for_that_of_all") {
+        return;
+    }
+    let mut child = start("copying --items 1000000000000000");
+    listens(&child);
+    send("INT", &child);
+    let (_, stderr, code) = result(&mut child);
+    let said = "millstream copying: interrupted: the sum is that of the numbers that were sent\n";
+    assert_eq!((stderr.as_str(), code), (said, Some(130)));
+}
+
+#[test]
 fn a_fifo_without_a_writer_delays_no_signal() {
     if !can_watch("a_fifo_without_a_writer_delays_no_signal") {
         return;
