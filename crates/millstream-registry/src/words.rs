@@ -60,7 +60,7 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
                 }
                 length
             }
-            '"' => match quoted(rest) {
+            '"' => match quoted(rest, at, &mut mistakes) {
                 Some((text, length)) => {
                     words.push((Word::Literal(Literal::Text(text)), at..at + length));
                     length
@@ -68,7 +68,8 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
                 None => {
                     let mistake = Mistake::new("this text is not closed", at..at + 1, "it begins here");
                     mistakes.push(
-                        mistake.help("a text ends with `\"`; in it `\\\"`, `\\\\` and `\\n` are escape sequences"),
+                        mistake
+                            .help("a text ends with `\"`; in it `\\\"`, `\\\\`, `\\n` and `\\t` are escape sequences"),
                     );
                     rest.len()
                 }
@@ -167,17 +168,23 @@ fn number(text: &str, unit: &str) -> Option<Literal> {
     }
 }
 
-/// The text in quotes at the beginning, and its length with them.
-fn quoted(rest: &str) -> Option<(String, usize)> {
+/// The text in quotes at the beginning, which stands at a place, and its length with them; `None` if it has no end. A
+/// wrong escape sequence is a mistake.
+fn quoted(rest: &str, place: usize, mistakes: &mut Vec<Mistake>) -> Option<(String, usize)> {
     let (mut text, mut letters) = (String::new(), rest.char_indices().skip(1));
     while let Some((at, letter)) = letters.next() {
         match letter {
             '"' => return Some((text, at + 1)),
-            '\\' => text.push(match letters.next()?.1 {
-                'n' => '\n',
-                letter @ ('"' | '\\') => letter,
-                _ => return None,
-            }),
+            '\\' => match letters.next()?.1 {
+                'n' => text.push('\n'),
+                't' => text.push('\t'),
+                letter @ ('"' | '\\') => text.push(letter),
+                letter => {
+                    let at = place + at..place + at + 1 + letter.len_utf8();
+                    let mistake = Mistake::new(format!("there is no escape sequence `\\{letter}`"), at, "");
+                    mistakes.push(mistake.help("escape sequences are `\\\"`, `\\\\`, `\\n` and `\\t`"));
+                }
+            },
             letter => text.push(letter),
         }
     }
