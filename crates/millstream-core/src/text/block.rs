@@ -157,17 +157,15 @@ impl BlockPool {
         if let Some(mut block) = free.and_then(|at| self.finished.remove(at))
             && let Some(memory) = Arc::get_mut(&mut block.0)
         {
-            let mut bytes = mem::take(&mut memory.bytes);
+            let bytes = mem::take(&mut memory.bytes);
             memory.filled = 0;
-            if bytes.capacity() > self.most {
-                bytes = Vec::new();
-            }
             return Draft { block, bytes };
         }
         Draft::default()
     }
 
-    /// The block of a draft's first `filled` bytes. Its memory is used again after its last clone is dropped.
+    /// The block of a draft's first `filled` bytes. After its last clone is dropped, its memory is used again, or goes
+    /// back to the allocator at once if it is larger than the pool keeps.
     ///
     /// # Panics
     ///
@@ -175,6 +173,9 @@ impl BlockPool {
     #[must_use]
     pub fn finish(&mut self, draft: Draft, filled: usize) -> Block {
         let block = draft.finish(filled);
+        if block.memory() > self.most {
+            return block;
+        }
         if self.finished.len() == REMEMBERED {
             self.finished.pop_front();
         }
@@ -230,7 +231,10 @@ mod tests {
         let mut pool = BlockPool::new(100);
         let mut draft = pool.draft();
         draft.bytes.resize(101, 0);
-        drop(pool.finish(draft, 101));
+        let block = pool.finish(draft, 101);
+        let memory = Arc::downgrade(&block.0);
+        drop(block);
+        assert!(memory.upgrade().is_none(), "the pool keeps it until its next draft");
         assert_eq!(pool.draft().bytes.capacity(), 0);
     }
 }
