@@ -48,7 +48,11 @@ impl Pool {
             if !task.done.swap(true, Ordering::Release) {
                 self.left.fetch_sub(1, Ordering::Relaxed);
             }
-            reports.push(task.report(&self.shared, true));
+            let report = task.report(&self.shared, true);
+            // What it has worked beside the run is not the run's.
+            if task.shadow.is_none() {
+                reports.push(report);
+            }
         }
         let mut before = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         add_retired(&mut before, &reports);

@@ -28,6 +28,7 @@ pub(super) fn put_beside<T: Item, A: RingLayout>(
     let plan = beside.plan.clone();
     let last = plan.output.first().and_then(|ring| plan.rings[*ring].writer);
     let comparer = Comparer {
+        number: running.position(),
         running: running.stops_at_marks(),
         shadow: Some(shadow.stops_at_marks()),
         agrees: agrees.clone(),

@@ -32,12 +32,15 @@ pub(crate) struct Comparer<A: RingLayout> {
     pub(crate) stage: String,
     pub(crate) left: Left<A>,
     pub(crate) batch: usize,
+    /// The number that is compared. A panic of the comparison drops the values, and with them the readers go on.
+    pub(crate) number: SequenceNumber,
 }
 
 impl<A: RingLayout> Comparer<A> {
     /// Compares the next number, if both versions have published it. Returns whether they have.
     fn compare(&mut self) -> bool {
         let number = self.running.position();
+        self.number = number;
         let Some(shadow) = &mut self.shadow else { return false };
         let Some(mut running) = self.running.batch(1) else { return false };
         let Some(shadow) = shadow.batch(1) else {
@@ -54,6 +57,7 @@ impl<A: RingLayout> Comparer<A> {
     /// Compares END, if both versions have come to it.
     fn compare_end(&mut self) -> bool {
         let number = self.running.position();
+        self.number = number;
         let Some(shadow) = &mut self.shadow else { return false };
         if self.running.backlog() == 0 || shadow.backlog() == 0 {
             return false;
@@ -149,7 +153,11 @@ impl<A: RingLayout> Tasklet for Comparer<A> {
     }
 
     fn failed_at(&self) -> Option<u64> {
-        Some(self.running.position().0)
+        Some(self.number.0)
+    }
+
+    fn failed_in(&self) -> Option<&str> {
+        Some(&self.stage)
     }
 
     fn backlog(&self) -> u64 {

@@ -56,6 +56,7 @@ pub(super) fn may_have_shadow(plan: &Plan) -> Result<(), UpgradeError> {
     Ok(())
 }
 
+/// Whether a stage ends the stream. A `take` in a body ends nothing.
 fn ends_stream(plan: &Plan) -> bool {
-    plan.stages.iter().any(|stage| matches!(&*stage.kind, "take" | "take_while"))
+    plan.stages.iter().any(|stage| stage.ends)
 }

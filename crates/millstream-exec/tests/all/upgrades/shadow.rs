@@ -64,6 +64,10 @@ fn a_shadow_that_agrees_takes_the_place_of_the_running_version() {
         assert_eq!(all[30..], counted);
         let changes: Vec<_> = report.changes.iter().map(|change| (change.version, change.at)).collect();
         assert_eq!(changes, [(2, number(30))]);
+        // Without what the shadow has worked beside the run.
+        let rows: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.moved)).collect();
+        let expected = [("source", 41), ("same", 11), ("sum", 41), ("count", 11), ("map-1", 30), ("sink", 41)];
+        assert_eq!(rows, expected);
     });
 }
 
@@ -123,7 +127,8 @@ fn a_relation_says_what_agrees_and_its_panic_ends_the_shadow() {
         drop(shadow);
         let panics = run.0.shadow_by(sums!(0), |n, _: Option<&u64>, _: Option<&u64>| panic!("at {n}")).unwrap();
         run.1.send(20).unwrap();
-        assert!(matches!(panics.wait(1), Err(ShadowEnd::Failed { .. })), "{panics:?}");
+        let Err(ShadowEnd::Failed { stage, number: at, cause }) = panics.wait(1) else { panic!("{panics:?}") };
+        assert_eq!((&*stage, at, &*cause), ("sum", Some(number(20)), "panicked: at 20"));
         drop((panics, run.1));
         assert_eq!(run.0.wait().unwrap().0, sums_from(21, 21));
     });
@@ -251,7 +256,11 @@ fn a_shadow_compares_end_and_gives_its_verdict() {
             let agreed = shadow.wait(u64::MAX).unwrap();
             // 100 to 199 repeated, and END.
             assert_eq!(agreed, 100 + 1);
-            assert_eq!(run.wait().unwrap().0, totals(1).model(0..200).last().copied());
+            let (last, report) = run.wait().unwrap();
+            assert_eq!(last, totals(1).model(0..200).last().copied());
+            // The run's, not those of the shadow.
+            let rows: Vec<_> = report.stages.iter().map(|stage| &*stage.name).collect();
+            assert_eq!(rows.iter().filter(|row| ["all", "compare"].contains(row)).count(), 1, "{rows:?}");
         });
         soon(move || {
             let (sender, receiver) = source::channel(16);
@@ -294,4 +303,28 @@ fn a_run_whose_pipeline_ends_the_stream_has_no_shadow() {
         sender.send_all(10..16).unwrap();
         assert_eq!(run.wait().unwrap().0, (0..15).collect::<Vec<_>>());
     });
+}
+
+/// It ends no stream there.
+#[test]
+fn a_take_in_a_body_can_have_a_shadow_and_be_one() {
+    macro_rules! agrees {
+        ($version:expr) => {
+            soon(|| {
+                let version = $version;
+                let (sender, receiver) = source::channel(64);
+                let run = Rings::new().start(version().from(receiver).to(sink::collect())).unwrap();
+                sender.send_all(0..10).unwrap();
+                let shadow = run.shadow(version()).unwrap();
+                sender.send_all(10..40).unwrap();
+                assert_eq!(shadow.wait(30), Ok(30));
+                assert_eq!(shadow.cut_over(), Ok(number(40)));
+                sender.send_all(40..50).unwrap();
+                drop(sender);
+                assert_eq!(run.wait().unwrap().0, version().model(0..50));
+            })
+        };
+    }
+    agrees!(|| pipeline::<u64>().shard_by(|x| x % 10, 2, |p| p.take(3).named("first")).named("keys"));
+    agrees!(|| pipeline::<u64>().fanout(|p| p.take(30).named("first"), |p| p).map(|(x, _)| *x));
 }
