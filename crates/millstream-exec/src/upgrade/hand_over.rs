@@ -1,7 +1,8 @@
 //! The states of a version that has retired go to the stages of the one that goes on.
 //!
-//! First everything that can fail is checked: types, versions, bounds, migrations. Then the states are exchanged, which
-//! cannot fail. So the old version either keeps all its states or has left all of them.
+//! First everything that can fail is checked: types, versions, bounds, migrations. Then the states are exchanged, so
+//! that the old version either keeps all its states or has left all of them. States of keys that a snapshot still
+//! holds are cloned then.
 
 use super::error::StateMismatch;
 use crate::in_place::{HeldState, InPlace};
@@ -71,10 +72,7 @@ pub(super) fn hand_over(
     plan: &Plan,
     rules: &StateRules,
 ) -> Result<usize, StateMismatch> {
-    // States of keys go on with their keys.
-    let is_single = |stage: &&Stage| stage.kind != "key" && plan.key_stages(stage).is_empty();
-    let lost = plan.stages.iter().filter(is_single).filter(|stage| rules.loses(&stage.name));
-    lost.for_each(|stage| _ = before.remove(&stage.name));
+    before.retain(|stage, _| !is_lost(stage, plan, rules));
     let mut after = BTreeMap::<String, Vec<_>>::new();
     for named in new.iter_mut().filter(|named| before.contains_key(&named.name)) {
         let state = in_place(&mut named.tasklet);
@@ -106,6 +104,12 @@ pub(super) fn hand_over(
         }
     }
     Ok(moved)
+}
+
+/// Whether the state of this stage is lost, so that it begins fresh. States of keys go on with their keys.
+pub(super) fn is_lost(stage: &str, plan: &Plan, rules: &StateRules) -> bool {
+    let is_single = |stage: &Stage| stage.kind != "key" && plan.key_stages(stage).is_empty();
+    rules.loses(stage) && plan.stages.iter().any(|other| other.name == stage && is_single(other))
 }
 
 /// The states of each key go to its new lane.

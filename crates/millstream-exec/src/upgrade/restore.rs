@@ -3,7 +3,7 @@
 //! The stages are wired with fresh states, on the clocks of the snapshot. Then its states are handed over to them, as
 //! those of a version that has retired are.
 
-use super::hand_over::{ByStage, hand_over};
+use super::hand_over::{ByStage, hand_over, is_lost};
 use crate::in_place::HeldState;
 use crate::kept::Kept;
 use crate::migrations::{ChangedSnapshot, StateRules};
@@ -34,7 +34,7 @@ pub(crate) fn restore(
         }
         _ => {}
     }
-    let states = states(snapshot, stages, &migrations.rules)?;
+    let states = states(snapshot, stages, plan, &migrations.rules)?;
     let handed_over = hand_over(states, stages, plan, &migrations.rules);
     handed_over.map(drop).map_err(|mismatch| SnapshotMismatch::new(&mismatch.stage, mismatch.why().to_owned()))
 }
@@ -51,9 +51,14 @@ fn judge(check: &UpgradeCheck) -> Result<(), SnapshotMismatch> {
 }
 
 /// The states of the snapshot, of the types that these stages or the migrations know.
-fn states(snapshot: &Snapshot, stages: &mut [Named], rules: &StateRules) -> Result<ByStage<'static>, SnapshotMismatch> {
+fn states(
+    snapshot: &Snapshot,
+    stages: &mut [Named],
+    plan: &Plan,
+    rules: &StateRules,
+) -> Result<ByStage<'static>, SnapshotMismatch> {
     let mut states = ByStage::new();
-    for (stage, kept) in snapshot.kept().filter(|(stage, _)| !rules.loses(stage)) {
+    for (stage, kept) in snapshot.kept().filter(|(stage, _)| !is_lost(stage, plan, rules)) {
         let mismatch = |why| SnapshotMismatch::new(stage, why);
         let Some(named) = stages.iter_mut().find(|named| named.name == stage) else { continue };
         let Some(place) = named.tasklet.at_marks().and_then(|marks| marks.in_place()) else { continue };
