@@ -103,6 +103,11 @@ impl Feed {
         if self.exact { self.slots } else { self.slots.min(slots) }
     }
 
+    /// The same, with at most this number of slots, unless it has an exact number.
+    pub(crate) fn at_most(self, slots: usize) -> Self {
+        Feed { slots: self.slots(slots), ..self }
+    }
+
     /// The number of threads, other than workers, that values come from.
     pub(crate) fn threads(self) -> usize {
         self.threads

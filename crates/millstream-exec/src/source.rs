@@ -25,6 +25,7 @@ mod by_timestamp;
 mod chain;
 mod channel;
 mod debounce;
+mod few;
 #[cfg(feature = "stream")]
 mod from_stream;
 mod join;
@@ -42,6 +43,7 @@ pub use chain::{Chain, chain};
 pub(crate) use channel::StopOnDrop;
 pub use channel::{Received, Receiver, channel};
 pub use debounce::{Debounce, Debounced, debounce};
+pub use few::{Few, few};
 #[cfg(feature = "stream")]
 pub use from_stream::{FromStream, Streamed, from_stream};
 pub use join::{Join, OuterJoin, join_by_number, join_by_time};
@@ -213,54 +215,6 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> Source<T> for Ready<I> {
 
     fn into_values(self) -> I {
         self.0
-    }
-}
-
-/// A source whose ring has few slots. See [`few`].
-#[derive(Clone, Debug)]
-pub struct Few<X, const SLOTS: usize>(X);
-
-/// Limits the source's ring or queue to `SLOTS` slots, or to the run's number if that is smaller. Use it for large
-/// values, such as blocks of bytes, of which only a few should be in memory at a time. The rings after the first are
-/// unaffected.
-///
-/// If other processes use the cores, handing values to a worker takes a time slice, which is long for few values. If
-/// the source may wait, its thread then runs the stages itself after every value, for as long as that lasts. Therefore
-/// no stage may wait for the source's next value.
-///
-/// ```
-/// use millstream::prelude::*;
-/// let blocks = (0..100).map(|n| vec![n; 1 << 16]);
-/// let (bytes, _) = pipeline()
-///     .from(source::few::<4, _>(blocks))
-///     .to_fold(0, |n, _, block| *n += block.len())
-///     .run()?;
-/// assert_eq!(bytes, 100 << 16);
-/// # Ok::<(), RunError>(())
-/// ```
-pub fn few<const SLOTS: usize, X>(source: X) -> Few<X, SLOTS> {
-    const { assert!(SLOTS.is_power_of_two(), "a ring's slots are a power of two") };
-    Few(source)
-}
-
-impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
-    type Values = X::Values;
-    const WAITS: bool = X::WAITS;
-    const SLOTS: usize = SLOTS;
-    const THREADS: usize = X::THREADS;
-    const IN_LOOP: bool = X::IN_LOOP;
-    const LOOP_BEHIND: bool = X::LOOP_BEHIND;
-
-    fn into_values(self) -> X::Values {
-        self.0.into_values()
-    }
-
-    fn waits(&self) -> bool {
-        self.0.waits()
-    }
-
-    fn closer(&self) -> Option<Closer> {
-        self.0.closer()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use millstream_core::{Arrow, AsyncExt, ClockExt, ModelExt, SequenceNumber, pipeline};
 use millstream_exec::{
-    Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, Snapshotter, TrySendError, Wait, fan_in, source,
+    Inline, JobExt, JobRefExt, Rings, RunError, RunOutcome, Runner, Snapshotter, Source, TrySendError, Wait, fan_in,
+    sink, source,
 };
 use millstream_testkit::within;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -186,6 +187,27 @@ fn a_sender_whose_run_was_drained_or_failed_gets_its_value_back() {
     sender.send(0).unwrap();
     assert!(run.wait().is_err());
     assert_eq!(sender.send(9).unwrap_err().0, 9);
+}
+
+/// A receiver and a poller fill the ring by themselves, also with `few` around them.
+#[test]
+fn a_drain_of_few_takes_what_was_sent() {
+    fn drained<X: Source<u64> + Send + 'static>(send: impl Fn(u64) -> bool, source: X) {
+        let (opens, gate) = channel::<()>();
+        let gate = Mutex::new(gate);
+        let stuck = pipeline::<u64>().map_blocking(move |x| gate.lock().unwrap().recv().map_or(*x, |()| *x));
+        let run = Rings::new().ring(2).start(stuck.from(source).to(sink::collect())).unwrap();
+        assert!((0..10).all(&send));
+        run.begin_drain();
+        assert!(!send(10), "it takes no more");
+        drop(opens);
+        let (all, report) = run.wait().unwrap();
+        assert_eq!((all, report.outcome), ((0..10).collect(), RunOutcome::Drained));
+    }
+    let (sender, receiver) = source::channel(16);
+    drained(|x| sender.send(x).is_ok(), source::few::<1, _>(receiver));
+    let (senders, poller) = fan_in(2).ring(16).open(&Rings::new()).unwrap();
+    drained(|x| senders[0].send(x).is_ok(), source::few::<1, _>(poller));
 }
 
 /// Sending, draining and dropping a sender drop released values, and must not receive the panics of others.
