@@ -12,8 +12,9 @@ use crate::config::StatsTo;
 use crate::environment;
 use crate::flags::ModelName;
 use crate::message::{Complaints, cause, quoted, say};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, before_exit};
 use crate::output::Output;
+use crate::progress;
 use millstream_evolve::particles::{Bootstrap, Epidemic, Linear, Particle, Scene, Volatility, grid, kalman};
 use millstream_evolve::{Address, Checkpoint, EvolveError, Lock, Options, Population, Secret, Tuning};
 use processes::Processes;
@@ -109,6 +110,8 @@ impl Evolve {
         let (mut ran, opened) = (None, &run.complaints);
         let opened = Output::opened(opened, |output| {
             ran = Some(run.run_rounds(&mut population, output));
+            // A message about a round that failed comes next.
+            progress::end();
             Outcome::Done
         });
         if let Some(processes) = &processes {
@@ -184,8 +187,10 @@ impl Evolve {
         let mut dir = None;
         let address = match address {
             Address::Unix(path) if path.as_os_str().is_empty() => {
-                let made = dir.insert(tempfile::tempdir().map_err(failed("a temporary directory"))?);
-                Address::Unix(made.path().join("master"))
+                let made = dir.insert(tempfile::tempdir().map_err(failed("a temporary directory"))?).path();
+                let whole = made.to_owned();
+                before_exit(move || drop(std::fs::remove_dir_all(&whole)));
+                Address::Unix(made.join("master"))
             }
             address => address.clone(),
         };

@@ -20,7 +20,7 @@ pub(crate) struct Evolve {
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = particles)]
     pub(crate) states: u32,
     /// Number of observations
-    #[arg(long, value_name = "N", default_value_t = 80, value_parser = whole)]
+    #[arg(long, value_name = "N", default_value_t = 80, value_parser = rounds)]
     pub(crate) rounds: u64,
     /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
@@ -35,7 +35,7 @@ pub(crate) struct Evolve {
     /// Where to listen for workers: HOST:PORT, or the file of a socket [default: a free port of this machine, or a
     /// temporary file]
     #[arg(long, value_name = "ADDR")]
-    pub(crate) listen: Option<String>,
+    pub(crate) listen: Option<OsString>,
     /// Keep a checkpoint of every round in this directory, and continue after the last checkpoint there
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<OsString>,
@@ -57,7 +57,7 @@ pub(crate) struct Evolve {
     /// Random numbers that every particle draws just to take time; a million take about 5 ms
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole)]
     pub(crate) work: u64,
-    /// Draw the estimate and the truth, as SVG
+    /// Draw the estimate and the truth after the last round, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<OsString>,
     /// Write a report of master and workers as JSON to a file; without one, or with `-`, to standard error
@@ -83,7 +83,7 @@ pub(crate) struct Evolve {
 pub(crate) struct EvolveWorker {
     /// The master: HOST:PORT, or the file of a socket. The secret is in MILLSTREAM_SECRET
     #[arg(long, value_name = "ADDR")]
-    pub(crate) connect: String,
+    pub(crate) connect: OsString,
     /// Run on the N-th physical core, from 0
     #[arg(long, value_name = "N", value_parser = index)]
     pub(crate) pin: Option<usize>,
@@ -112,6 +112,16 @@ pub(crate) enum Transport {
 
 fn positive(text: &str) -> Result<u64, String> {
     at_least_one(text).map(|number| number as u64)
+}
+
+/// The observations of all rounds are in memory.
+const MOST_ROUNDS: u64 = 1_000_000;
+
+fn rounds(text: &str) -> Result<u64, String> {
+    match whole(text)? {
+        rounds if rounds > MOST_ROUNDS => Err(format!("must be at most {MOST_ROUNDS}")),
+        rounds => Ok(rounds),
+    }
 }
 
 fn particles(text: &str) -> Result<u32, String> {

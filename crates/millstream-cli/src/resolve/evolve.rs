@@ -12,7 +12,8 @@ pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
     let listen = match (flags.transport, flags.listen) {
         (Transport::Threads, Some(_)) => return Err("--listen needs --transport tcp or unix".to_owned()),
         (Transport::Threads, None) => None,
-        (Transport::Tcp, address) => Some(Address::Tcp(address.unwrap_or_else(|| "127.0.0.1:0".to_owned()))),
+        (Transport::Tcp, None) => Some(Address::Tcp("127.0.0.1:0".to_owned())),
+        (Transport::Tcp, Some(address)) => Some(Address::Tcp(address.to_string_lossy().into_owned())),
         (Transport::Unix, address) => Some(Address::Unix(address.map_or_else(Default::default, Into::into))),
     };
     let batch = flags.batch.map_or(Batch::Adaptive, Batch::Fixed);
@@ -39,7 +40,14 @@ pub(super) fn evolve(flags: flags::Evolve) -> Result<Evolve, String> {
 }
 
 pub(super) fn worker(flags: flags::EvolveWorker) -> Result<EvolveWorker, String> {
-    let address = flags.connect.parse().unwrap_or(Address::Tcp(flags.connect));
+    let address = match flags.connect.to_str() {
+        Some(text) => {
+            let Ok(address) = text.parse();
+            address
+        }
+        // No host has such a name.
+        None => Address::Unix(flags.connect.into()),
+    };
     let patience = (flags.patience > 0).then(|| Duration::from_secs(flags.patience));
     Ok(EvolveWorker { address, pin: flags.pin, patience })
 }

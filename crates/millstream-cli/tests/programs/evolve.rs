@@ -1,4 +1,6 @@
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -29,6 +31,44 @@ fn a_filter_is_the_same_wherever_its_workers_are() {
         assert_eq!(run(&scene, &format!("{SMALL} {way}")), expected, "{way}");
     }
     assert_ne!(run(&scene, &format!("{SMALL} --seed 2")).stderr, expected.stderr);
+}
+
+#[test]
+fn a_socket_may_have_any_name() {
+    let scene = Scene::new();
+    let expected = run(&scene, SMALL);
+    for name in [b"master".as_slice(), b"m\xff"] {
+        let mut command = scene.command("millstream", &format!("{SMALL} --workers 2 --transport unix --listen"));
+        command.arg(OsStr::from_bytes(name));
+        assert_eq!(scene.run(command, Input::Nothing), expected, "{}", name.escape_ascii());
+    }
+}
+
+/// An output that cannot be written ends the process.
+#[test]
+fn a_run_that_is_cut_short_leaves_no_temporary_socket() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path("tmp")).unwrap();
+    let mut command = scene.command("millstream", &format!("{SMALL} --workers 1 --transport unix"));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = command.env("TMPDIR", scene.path("tmp")).stdout(full).stderr(Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(std::fs::read_dir(scene.path("tmp")).unwrap().count(), 0);
+}
+
+/// A supervisor starts a killed master again.
+#[test]
+fn a_killed_master_leaves_no_socket_that_is_in_the_way() {
+    let scene = Scene::new();
+    let args = format!("{SMALL} --transport unix --listen ./master");
+    let mut command = scene.command("millstream", &format!("{args} --workers 0"));
+    command.env("MILLSTREAM_SECRET", "among ourselves").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut master = command.spawn().unwrap();
+    wait_until("the master listens", || scene.path("master").exists());
+    kill(master.id());
+    master.wait().unwrap();
+    assert!(scene.path("master").exists());
+    assert_eq!(run(&scene, &format!("{args} --workers 2")), run(&scene, SMALL));
 }
 
 #[test]

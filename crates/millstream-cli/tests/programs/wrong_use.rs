@@ -25,6 +25,7 @@ fn wrong_use_is_refused_with_a_reason() {
         ("wc --ring -1", "whole number"),
         ("wc --ring 99999999999999999999", "too large"),
         ("evolve --model linear --rounds x", "whole number"),
+        ("evolve --model linear --rounds 1000000000000", "must be at most 1000000"),
         ("evolve --model linear --states 0", "at least 1"),
         ("serve --accounts 0", "at least 1"),
         ("evolve-worker --connect x --pin -1", "whole number"),

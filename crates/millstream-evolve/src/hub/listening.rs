@@ -5,10 +5,12 @@ use super::{Hub, LISTENERS};
 use crate::EvolveError;
 use crate::address::Address;
 use crate::hello;
-use mio::net::{TcpListener, UnixListener};
+use mio::net::{TcpListener, UnixListener, UnixStream};
 use mio::{Interest, Token as Key};
 use rustix::io::Errno;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The most connections without a handshake. A further one closes the oldest of them.
@@ -20,7 +22,7 @@ pub(super) const ACCEPTS: usize = 64;
 #[derive(Debug)]
 pub(super) enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, std::path::PathBuf),
+    Unix(UnixListener, PathBuf),
 }
 
 impl Hub {
@@ -36,7 +38,7 @@ impl Hub {
                 (Listener::Tcp(TcpListener::from_std(listener)), Address::Tcp(at.to_string()))
             }
             Address::Unix(path) => {
-                let listener = UnixListener::bind(path).map_err(failed())?;
+                let listener = bind(path).map_err(failed())?;
                 (Listener::Unix(listener, path.clone()), address.clone())
             }
         };
@@ -110,6 +112,24 @@ impl Listener {
             Listener::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
         }
     }
+}
+
+/// Binds a Unix socket. A process that was killed leaves its socket's file, which is replaced.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    }
+}
+
+/// Whether this is a socket at which no process listens. The connection does not wait if one listens and is busy.
+fn is_left(path: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && UnixStream::connect(path).is_err_and(refused)
 }
 
 /// Whether the error concerns one connection that has gone, or only interrupted the call.

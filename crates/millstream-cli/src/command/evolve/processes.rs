@@ -4,8 +4,10 @@ use super::SECRET;
 use crate::message::say;
 use crate::name;
 use millstream_evolve::Address;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,12 +36,24 @@ struct Start {
 }
 
 impl Start {
-    fn one(&self, index: usize) -> io::Result<Child> {
+    fn command(&self, index: usize) -> io::Result<Command> {
+        let mut connect = OsString::from("--connect=");
+        match &self.at {
+            Address::Tcp(address) => connect.push(address),
+            // A relative name needs a `/`, or it would be read as a TCP address.
+            Address::Unix(path) => connect.push(Path::new(".").join(path)),
+        }
         let mut command = Command::new(name::file()?);
-        command.args(["evolve-worker", "--connect", &self.at.to_string()]).env(SECRET, &self.secret);
+        // The worker sees when the master ends, since both are on this machine. A master that is stopped goes on later.
+        command.arg("evolve-worker").arg(connect).args(["--patience", "0"]).env(SECRET, &self.secret);
         if self.pin {
             command.args(["--pin", &index.to_string()]);
         }
+        Ok(command)
+    }
+
+    fn one(&self, index: usize) -> io::Result<Child> {
+        let mut command = self.command(index)?;
         // The worker gets a process group of its own: an interrupt from the keyboard reaches only the master, which
         // ends the round first.
         command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()
@@ -113,5 +127,26 @@ impl Drop for Processes {
                 thread::sleep(Duration::from_millis(1));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// A master may be stopped for any time, and its socket may have any name.
+    #[test]
+    fn a_worker_waits_for_its_master_and_finds_any_socket() {
+        for (name, connect) in [("m", "--connect=./m"), ("-x/m", "--connect=./-x/m"), ("/m", "--connect=/m")] {
+            let start = Start { at: Address::Unix(name.into()), secret: "s".to_owned(), pin: false };
+            let command = start.command(0).unwrap();
+            let args: Vec<_> = command.get_args().collect();
+            assert_eq!(args, ["evolve-worker", connect, "--patience", "0"]);
+        }
+        let at = Address::Unix(OsStr::from_bytes(b"\xff").into());
+        let command = Start { at, secret: "s".to_owned(), pin: false }.command(0).unwrap();
+        assert_eq!(command.get_args().nth(1), Some(OsStr::from_bytes(b"--connect=./\xff")));
     }
 }
