@@ -3,9 +3,16 @@
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{JobExt, JobRefExt, Rings, Runner, Wait, source};
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// One test at a time: the clock is that of the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Processor time of this process so far, in clock ticks (a hundredth of a second on Linux).
 fn ticks() -> u64 {
@@ -22,13 +29,15 @@ fn idle(never: &Receiver<()>, time: Duration) -> u64 {
     ticks() - before
 }
 
-/// On a busy machine it takes a while until all threads are parked.
-fn is_ever_idle(never: &Receiver<()>) -> bool {
-    (0..10).any(|_| idle(never, Duration::from_secs(2)) <= 2)
+/// Whether the process becomes idle, and stays so. On a busy machine it takes a while until all threads are parked.
+fn becomes_idle(never: &Receiver<()>) -> bool {
+    let is_idle = |_| idle(never, Duration::from_secs(2)) <= 2;
+    (0..10).any(is_idle) && (0..2).all(is_idle)
 }
 
 #[test]
 fn a_run_without_values_takes_no_processor_time_and_then_ends() {
+    let _alone = alone();
     let (values, source) = channel::<u64>();
     let (_sender, never) = channel::<()>();
     let run = std::thread::spawn(move || {
@@ -36,10 +45,10 @@ fn a_run_without_values_takes_no_processor_time_and_then_ends() {
         Rings::new().workers(4).for_each(p.from(source), |_, _| ())
     });
     values.send(1).unwrap();
-    let was_idle = is_ever_idle(&never);
+    let was_idle = becomes_idle(&never);
     drop(values);
     assert_eq!(run.join().unwrap().unwrap().values, 1);
-    assert!(was_idle, "never under two hundredths of a second in 2 s: more than 1%");
+    assert!(was_idle, "more than two hundredths of a second in 2 s: more than 1%");
     during_a_long_step(&never);
 }
 
@@ -58,9 +67,37 @@ fn during_a_long_step(never: &Receiver<()>) {
         let run = rings.start((&p).from(source::ready(0..1)).to_each(|_, _| ())).unwrap();
         enters.recv().unwrap();
         run.set_workers(1).unwrap();
-        let was_idle = is_ever_idle(never);
+        let was_idle = becomes_idle(never);
         drop(go);
         run.wait().unwrap();
         assert!(was_idle, "{wait}: more than 1% during a long step");
+    }
+}
+
+/// A run that ends waits for a stage that does not return, and for the thread that waits with it.
+#[test]
+fn a_drain_that_waits_takes_no_processor_time() {
+    let _alone = alone();
+    let (_sender, never) = channel::<()>();
+    for wait in [Wait::Blocking, Wait::Phased] {
+        let (go, went) = channel::<()>();
+        let (entered, enters) = channel();
+        let went = Mutex::new(went);
+        let p = pipeline::<u64>().map(|x| x + 1).map_blocking(move |x: &u64| {
+            entered.send(()).unwrap();
+            let _ = went.lock().unwrap().recv();
+            *x
+        });
+        let (values, source) = source::channel(4);
+        let run = Rings::new().workers(2).wait(wait).start((&p).from(source).to_each(|_, _| ())).unwrap();
+        values.send(1).unwrap();
+        enters.recv().unwrap();
+        run.begin_drain();
+        let waiting = std::thread::spawn(move || run.wait());
+        let was_idle = becomes_idle(&never);
+        drop(go);
+        let (_, report) = waiting.join().unwrap().unwrap();
+        assert!(was_idle, "{wait}: more than 1% while a drain waits");
+        assert_eq!(report.values, 1);
     }
 }

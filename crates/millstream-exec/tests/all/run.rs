@@ -108,9 +108,17 @@ fn a_report_shows_the_batches() {
 }
 
 #[test]
+#[should_panic(expected = "a channel has at least one slot")]
+fn a_channel_without_slots_is_refused_when_it_is_built() {
+    drop(source::channel::<u64>(0));
+}
+
+#[test]
 fn invalid_options_are_refused() {
     let refused = |rings: Rings| rings.collect(pipeline::<u64>().from(0..5)).unwrap_err().to_string();
-    assert!(refused(Rings::new().ring(3)).contains("power of two"));
+    for slots in [0, 3] {
+        assert!(refused(Rings::new().ring(slots)).contains("power of two"));
+    }
     assert!(refused(Rings::new().batch(0)).contains("at least 1"));
     assert!(refused(Rings::new().workers(0)).contains("0 workers: at least 1"));
 }

@@ -10,9 +10,9 @@ use millstream_testkit::{Feeding, QueueFeeding, deployments, within};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(300);
@@ -204,6 +204,30 @@ fn one_publication_wakes_all_consumers_of_a_fan_out() {
         Rings::new().ring(4).workers(1).for_each(p.from(source), sink).map(|report| report.values)
     });
     assert_eq!(outcome, Ok(Ok(20)));
+}
+
+/// Five stages read the same slot at the same time: each waits until all five have the value, which is not `Clone`.
+#[test]
+fn five_consumers_see_one_value_at_the_same_time() {
+    struct Unique(u64);
+    let outcome = within(LONG, || {
+        let together = Arc::new(Barrier::new(5));
+        let seen = || {
+            let together = together.clone();
+            move |unique: &Unique| {
+                together.wait();
+                (std::ptr::from_ref(unique) as usize, unique.0)
+            }
+        };
+        let (a, b, c, d, e) = (seen(), seen(), seen(), seen(), seen());
+        let p = pipeline::<Unique>().fanout(
+            |p| p.fanout(|p| p.map_blocking(a), |p| p.map_blocking(b)),
+            |p| p.fanout(|p| p.map_blocking(c), |p| p.fanout(|p| p.map_blocking(d), |p| p.map_blocking(e))),
+        );
+        let p = p.map(|((a, b), (c, (d, e)))| ([a, b, c, d].iter().all(|other| *other == e), e.1));
+        Rings::new().ring(4).workers(1).collect(p.from(source::ready((0..20).map(Unique))))
+    });
+    assert_eq!(outcome, Ok(Ok((0..20).map(|n| (true, n)).collect())));
 }
 
 /// Two stages do not take turns: the first continues while the second blocks, as far as its ring has room.
