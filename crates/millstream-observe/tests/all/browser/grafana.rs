@@ -63,9 +63,12 @@ fn every_query_of_the_dashboard_returns_data() {
     let dir = tempfile::tempdir().unwrap();
     let (_prometheus, address) = prometheus(&page, dir.path());
     let begun = Instant::now();
+    let totals = ["Sent", "Processed"].map(|title| queries.iter().find(|(of, _)| of == title).unwrap().1.clone());
     let mut left = queries;
-    for x in 0.. {
-        sender.send(x).unwrap();
+    let mut sent = 0_u64;
+    loop {
+        sender.send(sent).unwrap();
+        sent += 1;
         // A number that is not NaN.
         let answered = |(_, query): &(String, String)| {
             let samples = asked(address, query).and_then(|answer| answer.as_array().cloned()).unwrap_or_default();
@@ -80,7 +83,18 @@ fn every_query_of_the_dashboard_returns_data() {
         assert!(begun.elapsed() < Duration::from_secs(60), "no data for {left:?}");
         sleep(Duration::from_millis(20));
     }
-    // The rates of sent and of processed numbers agree, in total and for each consumer.
+    // All that was sent is processed, and both totals say how much that is.
+    let shown =
+        |query: &String| asked(address, query).and_then(|answer| answer[0]["value"][1].as_str()?.parse::<u64>().ok());
+    let begun = Instant::now();
+    while totals.iter().any(|query| shown(query) != Some(sent)) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "not {sent}: {:?}",
+            totals.iter().map(shown).collect::<Vec<_>>()
+        );
+        sleep(Duration::from_millis(100));
+    }
     drop(sender);
     run.wait().unwrap();
 }
