@@ -76,7 +76,8 @@ use std::sync::Arc;
 ///
 /// **Memory**: a source's ring or queue keeps as many values as it has slots. A source of [`Block`]s of text has at
 /// most 16 slots, however many slots the run's rings have; reading a file therefore takes a megabyte rather than
-/// hundreds. For other values that own much memory, use [`few`].
+/// hundreds. So has what [`zip`](fn@zip), a join or [`timeout`](fn@timeout) makes of it. For other values that own much
+/// memory, use [`few`].
 pub trait Source<T: Item> {
     /// The iterator over the values.
     type Values: Iterator<Item = T> + Send + 'static;
@@ -99,6 +100,13 @@ pub trait Source<T: Item> {
     /// How many threads it has besides the workers.
     #[doc(hidden)]
     const THREADS: usize = Self::WAITS as usize;
+
+    /// The most slots that its ring has. Blocks of text count also if they are parts of its values.
+    #[doc(hidden)]
+    #[must_use]
+    fn most_slots() -> usize {
+        if TypeId::of::<T>() == TypeId::of::<Block>() { Self::SLOTS.min(BLOCKS) } else { Self::SLOTS }
+    }
 
     /// Returns the iterator.
     fn into_values(self) -> Self::Values;
@@ -185,9 +193,18 @@ pub(crate) fn may_wait<T: Item, X: Source<T> + ?Sized>() -> bool {
 /// keep a quarter of a gigabyte, whereas this many fit a core's cache.
 const BLOCKS: usize = 16;
 
-/// The most slots that the ring of such a source should have.
+/// The most slots that the ring of such a source has.
 pub(crate) fn most_slots<T: Item, X: Source<T>>() -> usize {
-    if TypeId::of::<T>() == TypeId::of::<Block>() { X::SLOTS.min(BLOCKS) } else { X::SLOTS }
+    X::most_slots()
+}
+
+const fn least(one: usize, other: usize) -> usize {
+    if one < other { one } else { other }
+}
+
+/// The threads of a source that asks two others: its own, if it waits, and those that these have besides.
+const fn threads_of_both(waits: bool, first: usize, second: usize) -> usize {
+    waits as usize + first.saturating_sub(1) + second.saturating_sub(1)
 }
 
 /// An iterator that never waits. See [`ready`].

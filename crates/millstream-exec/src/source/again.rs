@@ -9,6 +9,7 @@ impl<T: Item, X: Source<T>, F: FnMut() -> X> Source<T> for Again<F> {
     type Values = X::Values;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;
+    const THREADS: usize = X::THREADS;
 
     fn into_values(mut self) -> X::Values {
         (self.0)().into_values()

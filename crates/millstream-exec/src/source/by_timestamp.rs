@@ -54,6 +54,7 @@ where
     type Values = InTime<X::Values, K, T, F>;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;
+    const THREADS: usize = X::THREADS;
 
     fn into_values(self) -> Self::Values {
         let sources: Vec<_> = self.sources.into_iter().map(|source| (0, source.into_values())).collect();

@@ -1,4 +1,4 @@
-use super::Source;
+use super::{Source, least};
 use millstream_core::Item;
 
 /// One source after another. See [`chain`].
@@ -27,7 +27,8 @@ pub fn chain<X, Y>(first: X, second: Y) -> Chain<X, Y> {
 impl<T: Item, X: Source<T>, Y: Source<T>> Source<T> for Chain<X, Y> {
     type Values = std::iter::Chain<X::Values, Y::Values>;
     const WAITS: bool = X::WAITS || Y::WAITS;
-    const SLOTS: usize = if X::SLOTS < Y::SLOTS { X::SLOTS } else { Y::SLOTS };
+    const SLOTS: usize = least(X::SLOTS, Y::SLOTS);
+    const THREADS: usize = if X::THREADS > Y::THREADS { X::THREADS } else { Y::THREADS };
 
     fn into_values(self) -> Self::Values {
         self.first.into_values().chain(self.second.into_values())

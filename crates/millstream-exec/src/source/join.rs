@@ -1,5 +1,5 @@
-use super::Source;
 use super::matches::Matches;
+use super::{Source, least, most_slots, threads_of_both};
 use millstream_core::{Item, Joined};
 use std::hash::Hash;
 
@@ -228,6 +228,12 @@ where
 {
     type Values = Pairs<Matches<X::Values, Y::Values, K, F, G>, A, B>;
     const WAITS: bool = X::WAITS || Y::WAITS;
+    const SLOTS: usize = least(X::SLOTS, Y::SLOTS);
+    const THREADS: usize = threads_of_both(X::WAITS || Y::WAITS, X::THREADS, Y::THREADS);
+
+    fn most_slots() -> usize {
+        least(most_slots::<A, X>(), most_slots::<B, Y>())
+    }
 
     fn into_values(self) -> Self::Values {
         self.matches().filter_map(|joined| match joined {
@@ -253,6 +259,12 @@ where
 {
     type Values = Matches<X::Values, Y::Values, K, F, G>;
     const WAITS: bool = X::WAITS || Y::WAITS;
+    const SLOTS: usize = least(X::SLOTS, Y::SLOTS);
+    const THREADS: usize = threads_of_both(X::WAITS || Y::WAITS, X::THREADS, Y::THREADS);
+
+    fn most_slots() -> usize {
+        least(most_slots::<A, X>(), most_slots::<B, Y>())
+    }
 
     fn into_values(self) -> Self::Values {
         self.0.matches()

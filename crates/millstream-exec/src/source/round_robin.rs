@@ -32,6 +32,7 @@ impl<T: Item, X: Source<T>> Source<T> for RoundRobin<X> {
     type Values = InTurn<X::Values>;
     const WAITS: bool = X::WAITS;
     const SLOTS: usize = X::SLOTS;
+    const THREADS: usize = X::THREADS;
 
     fn into_values(self) -> Self::Values {
         InTurn { turns: self.sources.into_iter().map(Source::into_values).collect() }

@@ -80,6 +80,10 @@ impl<T: Item, X: Source<T>> Source<Result<T, Elapsed>> for Timeout<X> {
     const SLOTS: usize = X::SLOTS;
     const THREADS: usize = 1 + if X::THREADS > 1 { X::THREADS } else { 1 };
 
+    fn most_slots() -> usize {
+        X::most_slots()
+    }
+
     fn into_values(self) -> Timed<T, X::Values> {
         let closer = self.source.closer();
         Timed(Ahead::Ready(self.source.into_values(), Asked::new(self.within), closer))

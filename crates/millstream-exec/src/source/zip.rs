@@ -1,4 +1,4 @@
-use super::Source;
+use super::{Source, least, most_slots, threads_of_both};
 use millstream_core::Item;
 
 /// Two sources, value by value. See [`zip`].
@@ -32,6 +32,12 @@ pub fn zip<X, Y>(first: X, second: Y) -> Zip<X, Y> {
 impl<A: Item, B: Item, X: Source<A>, Y: Source<B>> Source<(A, B)> for Zip<X, Y> {
     type Values = std::iter::Zip<X::Values, Y::Values>;
     const WAITS: bool = X::WAITS || Y::WAITS;
+    const SLOTS: usize = least(X::SLOTS, Y::SLOTS);
+    const THREADS: usize = threads_of_both(X::WAITS || Y::WAITS, X::THREADS, Y::THREADS);
+
+    fn most_slots() -> usize {
+        least(most_slots::<A, X>(), most_slots::<B, Y>())
+    }
 
     fn into_values(self) -> Self::Values {
         self.first.into_values().zip(self.second.into_values())

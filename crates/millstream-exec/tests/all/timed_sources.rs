@@ -3,7 +3,8 @@
 
 use millstream_core::failure::fail;
 use millstream_core::model::sources;
-use millstream_core::{Arrow, Item, Model, ModelExt, StreamsExt, pipeline};
+use millstream_core::text::Block;
+use millstream_core::{Arrow, Item, Joined, Model, ModelExt, StreamsExt, pipeline};
 use millstream_exec::source::{Elapsed, Source};
 use millstream_exec::{
     Feed, Inline, JobExt, Queues, Rings, RunError, RunOutcome, Runner, SendError, Sender, Stepped, source,
@@ -265,6 +266,38 @@ fn the_explanation_says_that_there_are_more_threads() {
     let feed = Feed::of::<u64, _>(&source::throttle(0..9_u64, HOUR));
     let explained = Rings::new().explain(&pipeline::<u64>().map(|x| x + 1).plan(), feed);
     assert_eq!(explained.source, "may wait, so it has a thread");
+}
+
+/// A join has its own thread, and those that its sources have besides.
+#[test]
+fn the_threads_of_joined_sources_are_counted() {
+    fn threads<T: Item, X: Source<T>>(_: &X) -> usize {
+        X::THREADS
+    }
+    let (quiet, plain) = (|| source::debounce(0..9_u64, HOUR), || 0..9_u64);
+    assert_eq!(threads::<(u64, u64), _>(&source::zip(quiet(), quiet())), 3);
+    assert_eq!(threads::<(u64, u64), _>(&source::zip(quiet(), plain())), 2);
+    assert_eq!(threads::<(u64, u64), _>(&source::zip(plain(), source::ready(plain()))), 1);
+    assert_eq!(threads::<(u64, u64), _>(&source::zip(source::ready(plain()), source::ready(plain()))), 0);
+    let joined = source::join_by_number(1, quiet(), |x| *x, quiet(), |x| *x);
+    assert_eq!(threads::<(u64, u64), _>(&joined), 3);
+    assert_eq!(threads::<Joined<u64, u64>, _>(&joined.outer()), 3);
+    assert_eq!(threads::<u64, _>(&source::chain(plain(), quiet())), 2);
+}
+
+/// What is made of sources with few slots has few as well, also where the large values are parts of what comes.
+#[test]
+fn joined_large_values_are_few() {
+    fn slots<T: Item, X: Source<T>>(source: &X) -> usize {
+        Rings::new().explain(&pipeline::<T>().plan(), Feed::of::<T, X>(source)).rings.bytes / size_of::<T>()
+    }
+    let (few, blocks) = (|| source::few::<4, _>(0..9_u64), Vec::<Block>::new);
+    assert_eq!(slots::<(u64, u64), _>(&source::zip(0..9_u64, few())), 4);
+    assert_eq!(slots::<(Block, u64), _>(&source::zip(blocks(), 0..9_u64)), 16);
+    let joined = source::join_by_number(1, few(), |x| *x, blocks(), |block| block.len() as u64);
+    assert_eq!(slots::<(u64, Block), _>(&joined), 4);
+    assert_eq!(slots::<Joined<u64, Block>, _>(&joined.outer()), 4);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::timeout(blocks(), HOUR)), 16);
 }
 
 /// The model of a timeout says `None` where the source says `Elapsed`.
