@@ -6,7 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A master's machine counts as gone if it sends nothing for this long, not even acknowledgements of its system.
+/// A master's machine counts as gone if it sends nothing for this long, not even acknowledgements of its system, while
+/// nothing is on its way to it. Sent bytes without an acknowledgement have the longer limit of the system.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
 /// Where a worker finds its master.
@@ -22,6 +23,10 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => f.write_str(address),
+            // Without a `/` it would be read as a TCP address.
+            Address::Unix(path) if !path.as_os_str().as_encoded_bytes().contains(&b'/') => {
+                write!(f, "./{}", path.display())
+            }
             Address::Unix(path) => write!(f, "{}", path.display()),
         }
     }
@@ -96,6 +101,14 @@ impl Socket {
         })
     }
 
+    /// Limits the time of a write in which the peer takes nothing: a longer one is an error.
+    pub(crate) fn write_within(&self, time: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Tcp(stream) => stream.set_write_timeout(time),
+            Socket::Unix(stream) => stream.set_write_timeout(time),
+        }
+    }
+
     /// Limits the time of a read: a longer one is an error. `None` removes the limit.
     pub(crate) fn read_within(&self, time: Option<Duration>) -> io::Result<()> {
         match self {
@@ -114,13 +127,14 @@ impl Socket {
 }
 
 /// Makes the system probe a silent peer, and end the connection if the peer's system does not answer.
+///
+/// There is no `TCP_USER_TIMEOUT`: it would also end a connection whose peer's system answers, and whose program does
+/// not read.
 fn notice_silence(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, SILENCE / 3)?;
     sockopt::set_tcp_keepintvl(stream, SILENCE / 6)?;
     sockopt::set_tcp_keepcnt(stream, 4)?;
-    // This limits the time for sent bytes without an acknowledgement.
-    sockopt::set_tcp_user_timeout(stream, u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX))?;
     Ok(())
 }
 
@@ -159,6 +173,17 @@ mod tests {
         assert!(sockopt::socket_keepalive(&stream).unwrap());
         let [idle, between] = [sockopt::tcp_keepidle(&stream).unwrap(), sockopt::tcp_keepintvl(&stream).unwrap()];
         assert_eq!(idle + between * sockopt::tcp_keepcnt(&stream).unwrap(), SILENCE);
-        assert_eq!(u128::from(sockopt::tcp_user_timeout(&stream).unwrap()), SILENCE.as_millis());
+        // A stopped master reads nothing for any time, and its system says so.
+        assert_eq!(sockopt::tcp_user_timeout(&stream).unwrap(), 0);
+    }
+
+    #[test]
+    fn an_address_is_read_as_it_was_written() {
+        let [path, below] = ["master", "a/b"].map(|path| Address::Unix(path.into()));
+        for (address, text) in [(Address::Tcp("here:7".to_owned()), "here:7"), (path, "./master"), (below, "a/b")] {
+            assert_eq!(address.to_string(), text);
+            let read: Address = text.parse().unwrap();
+            assert_eq!(matches!(read, Address::Unix(_)), matches!(address, Address::Unix(_)), "{text}");
+        }
     }
 }

@@ -142,7 +142,11 @@ pub(crate) fn accept(verdict: &[u8], secret: &Secret, asked: &Nonce, nonce: &Non
     let verdict = body.get()?;
     body.end()?;
     match verdict {
-        Verdict::Refused { why } => Err(Violation::new(format!("the master refuses: {why}"))),
+        Verdict::Refused { why } => {
+            // Any program may be at this address, so its text is not shown as it is.
+            let why: String = why.escape_debug().take(LONGEST).collect();
+            Err(Violation::new(format!("the master refuses: {why}")))
+        }
         Verdict::Welcome { code, program } => {
             let known = secret.code("master", nonce, asked).verify_slice(&code);
             known.map_err(|_| Violation::new("the master does not know the secret"))?;
@@ -182,6 +186,16 @@ mod tests {
         Frame::begin(&mut verdict).put(&Verdict::Welcome { code: [0; 32], program: b"" }).end();
         let accepted = accept(&verdict[LENGTH..], &Secret::new("s"), &[1; 32], &[2; 32]);
         assert_eq!(accepted.unwrap_err().0, "the master does not know the secret");
+    }
+
+    #[test]
+    fn a_refusal_is_one_short_line_without_control_characters() {
+        let mut verdict = Vec::new();
+        let why = format!("\u{1b}[31mno\nreally{}", "!".repeat(1000));
+        Frame::begin(&mut verdict).put(&Verdict::Refused { why: &why }).end();
+        let said = accept(&verdict[LENGTH..], &Secret::new("s"), &[1; 32], &[2; 32]).unwrap_err().0;
+        assert!(said.starts_with("the master refuses: \\u{1b}[31mno\\nreally!!"), "{said}");
+        assert!(said.len() < 300, "{said}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! A master without a free descriptor accepts workers later. This test has a binary of its own, since it takes all
-//! descriptors of the process. The worker is a process of its own, which this binary starts from itself.
+//! A master without a free descriptor accepts workers later, and has no thread as a worker. These tests have a binary
+//! of their own, since they take all descriptors of the process. The worker at a socket is a process of its own, which
+//! this binary starts from itself.
 
-use millstream_evolve::{Address, Evolve, EvolveError, Options, Population, Random, Secret, connect};
+use millstream_evolve::{Address, Evolve, EvolveError, EvolveMany, Options, Population, Random, Secret, connect};
 use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The variable with the master's address, in the environment of a worker's process.
@@ -36,6 +38,33 @@ fn waiting(port: u16) -> usize {
     usize::from_str_radix(&queues[9..17], 16).unwrap()
 }
 
+/// The tests of this binary, which take all descriptors, one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Lets this process have few descriptors.
+fn limited() -> MutexGuard<'static, ()> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = Some(64);
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
+    alone
+}
+
+/// A thread's worker needs four: a pair of sockets, and two more for its own end.
+#[test]
+fn a_thread_without_descriptors_is_no_worker() {
+    let _alone = limited();
+    let mut population = Population::new(1, Options::new(Secret::new("s"))).unwrap();
+    for free in 0..4 {
+        let mut taken = all_descriptors();
+        taken.truncate(taken.len() - free);
+        let added = population.add_threads(&Arc::new(Count), 1);
+        assert!(matches!(added, Err(EvolveError::Io(..))), "{free} are free: {added:?}");
+    }
+    population.add_threads(&Arc::new(Count), 1).unwrap();
+    assert_eq!(population.reset_states(vec![1, 2, 3]).unwrap().len(), 3);
+}
+
 /// `epoll` does not report them a second time.
 #[test]
 fn a_worker_that_came_without_a_descriptor_is_accepted_later() {
@@ -44,9 +73,7 @@ fn a_worker_that_came_without_a_descriptor_is_accepted_later() {
         let accepted = connect(&master.parse::<Address>().unwrap(), &Secret::new("s")).unwrap();
         return accepted.serve(&Count).unwrap();
     }
-    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    limit.current = Some(64);
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
+    let _alone = limited();
     let options = Options { join_within: Duration::from_millis(200), ..Options::new(Secret::new("s")) };
     let mut population = Population::<Count>::new(1, options).unwrap();
     let at = population.listen(&Address::Tcp("127.0.0.1:0".to_owned())).unwrap();
