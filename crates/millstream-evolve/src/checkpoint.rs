@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// A population between two rounds, with a note of the calling program: enough to continue in another process.
 ///
-/// In a directory, a checkpoint is a file `round-N.checkpoint` that ends with a SHA-256. It is written as a whole or
-/// not at all. The last two are kept.
+/// In a directory, a checkpoint is a file `round-N.checkpoint`, with at least nine digits, that ends with a SHA-256. It
+/// is written as a whole or not at all. The last two are kept. Files of other names are left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// The number of rounds until then.
@@ -36,7 +36,7 @@ impl Checkpoint {
         put(&mut bytes, self)?;
         let digest = Sha256::digest(&bytes);
         bytes.extend_from_slice(&digest);
-        let path = dir.join(format!("round-{:09}.checkpoint", self.round));
+        let path = dir.join(file_name(self.round));
         let written = || {
             fs::create_dir_all(dir)?;
             let beside = path.with_extension("unfinished");
@@ -124,6 +124,17 @@ fn whole(bytes: &[u8]) -> Option<Checkpoint> {
     postcard::from_bytes(bytes.strip_prefix(MAGIC).filter(|_| right)?).ok()
 }
 
+fn file_name(round: u64) -> String {
+    format!("round-{round:09}.checkpoint")
+}
+
+/// The round of a checkpoint's file; `None` if the file has another name.
+fn round_of(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let round = name.strip_prefix("round-")?.strip_suffix(".checkpoint")?.parse().ok()?;
+    (name == file_name(round)).then_some(round)
+}
+
 /// All checkpoints of a directory, by round.
 fn all(dir: &Path) -> Result<Vec<PathBuf>, EvolveError> {
     let failed = || EvolveError::io(format!("cannot list {}", dir.display()));
@@ -134,12 +145,12 @@ fn all(dir: &Path) -> Result<Vec<PathBuf>, EvolveError> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(failed())?.path();
-        if path.extension().is_some_and(|extension| extension == "checkpoint") {
-            found.push(path);
+        if let Some(round) = round_of(&path) {
+            found.push((round, path));
         }
     }
     found.sort();
-    Ok(found)
+    Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
 #[cfg(test)]
@@ -180,5 +191,28 @@ mod tests {
         assert_eq!(damaged, [last]);
         fs::write(below.join("round-000000011.checkpoint"), "").unwrap();
         assert!(Checkpoint::last(&below).unwrap_err().to_string().contains("is damaged"));
+    }
+
+    #[test]
+    fn files_of_other_names_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let others = ["best", "round-1", "round-x", "zzz"].map(|name| dir.path().join(format!("{name}.checkpoint")));
+        for other in &others {
+            fs::write(other, "mine").unwrap();
+        }
+        (1..=3).for_each(|round| of(round).save(dir.path()).unwrap());
+        assert!(others.iter().all(|other| other.exists()));
+        let last = Checkpoint::last_but(dir.path(), |path| panic!("{} is another file", path.display()));
+        assert_eq!(last.unwrap(), Some(of(3)));
+    }
+
+    #[test]
+    fn checkpoints_are_ordered_by_number() {
+        let dir = tempfile::tempdir().unwrap();
+        for round in [999_999_998, 999_999_999, 1_000_000_000] {
+            of(round).save(dir.path()).unwrap();
+            assert_eq!(Checkpoint::last(dir.path()).unwrap(), Some(of(round)));
+        }
+        assert_eq!(all(dir.path()).unwrap().len(), 2);
     }
 }
