@@ -133,6 +133,7 @@ impl<E: Evolve> Worker<E> {
             if give_back {
                 put(&mut returned, &token)?;
                 let written = attempt(|| put_as_bytes(&mut returned, &mut self.scratch, &state));
+                let written = written.and_then(|()| sendable(self.scratch.len()));
                 written.map_err(|why| failed(token, &format!("it cannot be written: {why}"), out))?;
                 count += 1;
             }
@@ -195,11 +196,7 @@ impl<E: Evolve> Worker<E> {
             if job.backup {
                 put_as_bytes(&mut self.items, &mut self.scratch, state).map_err(said)?;
             }
-            for bytes in [output, self.scratch.len()] {
-                if bytes > LONGEST_VALUE {
-                    return Err(format!("a state or output takes {bytes} bytes; at most {LONGEST_VALUE} can be sent"));
-                }
-            }
+            sendable(output.max(self.scratch.len()))?;
         }
         match self.items.len() - before {
             bytes if bytes > LONGEST_FAMILY => {
@@ -233,6 +230,12 @@ impl<E: Evolve> Worker<E> {
     }
 }
 
+/// Fails if this many bytes of one value cannot be sent.
+fn sendable(bytes: usize) -> Result<(), String> {
+    let too_long = || format!("a state or output takes {bytes} bytes; at most {LONGEST_VALUE} can be sent");
+    if bytes > LONGEST_VALUE { Err(too_long()) } else { Ok(()) }
+}
+
 /// Reads a value of the program. A failure is reported to the master with the state's token.
 fn read<T: DeserializeOwned>(token: Token, what: &str, bytes: &[u8], out: &mut Vec<u8>) -> Result<T, Violation> {
     let value = attempt(|| Body::new(bytes).get());
@@ -243,4 +246,42 @@ fn read<T: DeserializeOwned>(token: Token, what: &str, bytes: &[u8], out: &mut V
 fn failed(token: Token, why: &str, out: &mut Vec<u8>) -> Violation {
     frame(out, &Answer::Failed).put(&token).put(why).end();
     Violation::new(format!("the state {token} fails: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+
+    struct Bytes;
+
+    impl Evolve for Bytes {
+        type State = Vec<u8>;
+        type Input = ();
+        type Output = ();
+
+        fn evolve(&self, _: &Vec<u8>, (): &(), _: &mut Random) -> Vec<(Vec<u8>, ())> {
+            Vec::new()
+        }
+    }
+
+    /// The master could not send it to any worker.
+    #[test]
+    fn a_state_that_is_too_long_is_not_given_back() {
+        let (mut worker, token) = (Worker::<Bytes>::new(Duration::ZERO), Token::root(0, 0, 0));
+        let mut ask = |bytes: usize| {
+            worker.states.insert(token, vec![0; bytes]);
+            let (mut message, mut out) = (Vec::new(), Vec::new());
+            frame(&mut message, &Request::RemoveStates { items: 1, give_back: true }).put(&token).end();
+            let received = worker.receive(&message[crate::wire::LENGTH..], &mut out);
+            (received, Body::new(&out[crate::wire::LENGTH..]).get::<Answer>().unwrap())
+        };
+        // The length of the list is a part of the state.
+        let (received, answer) = ask(LONGEST_VALUE - 4);
+        assert_eq!((received, answer), (Ok(true), Answer::StatesRemoved { items: 1, looked_at: 1 }));
+        let (received, answer) = ask(LONGEST_VALUE + 1);
+        assert_eq!(answer, Answer::Failed);
+        let said = received.unwrap_err().to_string();
+        assert!(said.contains(" fails: it cannot be written: a state or output takes "), "{said}");
+    }
 }
