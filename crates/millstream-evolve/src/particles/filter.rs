@@ -65,8 +65,11 @@ impl Filter {
     fn resample(&mut self, children: &Children<Weighed>) -> Estimate {
         let all: BTreeMap<Token, Weighed> = children.values().flatten().copied().collect();
         let most = all.values().map(|weighed| weighed.log_weight).fold(f64::NEG_INFINITY, f64::max);
-        // If no state fits the observation, all weigh the same.
-        let weight = |weighed: &Weighed| if most.is_finite() { (weighed.log_weight - most).exp() } else { 1.0 };
+        // If no state fits the observation, all weigh the same. A likelihood that is not a number fits nothing, and
+        // beside an infinite one the others are nothing.
+        let weight = |Weighed { log_weight, .. }: &Weighed| {
+            if most == f64::NEG_INFINITY || *log_weight == most { 1.0 } else { (log_weight - most).exp().max(0.0) }
+        };
         let total: f64 = all.values().map(weight).sum();
         let squares: f64 = all.values().map(|weighed| (weight(weighed) / total).powi(2)).sum();
         let mean = all.values().map(|weighed| weighed.hidden * weight(weighed)).sum::<f64>() / total;
@@ -97,5 +100,32 @@ impl Filter {
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.round
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAN: f64 = f64::NAN;
+    const INFINITY: f64 = f64::INFINITY;
+    const NEG_INFINITY: f64 = f64::NEG_INFINITY;
+
+    /// The copies of four children of these likelihoods in the next round, and the mean of their numbers, 0 to 3.
+    fn resampled(log_weights: [f64; 4]) -> ([u32; 4], f64) {
+        let parent = Token::root(1, 1, 1);
+        let child =
+            |(index, log_weight): (u32, f64)| (parent.child(index), Weighed { log_weight, hidden: f64::from(index) });
+        let children = Children::from([(parent, (0..4).zip(log_weights).map(child).collect())]);
+        let mut filter = Filter { seed: 1, particles: 8, round: 0, next: BTreeMap::new() };
+        let estimate = filter.resample(&children);
+        ([0, 1, 2, 3].map(|index| filter.next.get(&parent.child(index)).copied().unwrap_or(0)), estimate.mean)
+    }
+
+    #[test]
+    fn likelihoods_that_are_no_numbers_fit_nothing_and_infinite_ones_fit_alone() {
+        assert_eq!(resampled([0.0, NAN, 0.0, NEG_INFINITY]), ([4, 0, 4, 0], 1.0));
+        assert_eq!(resampled([0.0, INFINITY, NAN, 5.0]), ([0, 8, 0, 0], 1.0));
+        assert_eq!(resampled([NAN, NEG_INFINITY, NAN, NAN]), ([2; 4], 1.5));
     }
 }
