@@ -4,7 +4,7 @@ use crate::bytes::Bytes;
 use crate::counted::Partners;
 use crate::key::key_of;
 use crate::parameters::too_many;
-use crate::rows::{FailedRow, RowAt, Rows};
+use crate::rows::{FailedRow, RowAt, Rows, more_of};
 use crate::time::time_of;
 use millstream_jq::{Expression, Values};
 use serde::{Deserialize, Serialize};
@@ -121,8 +121,7 @@ impl Join {
             }
             Sides::Both(rows, others) => {
                 // A row that failed before the two wires parted has come by both.
-                let more = others.dead.iter().filter(|dead| !rows.dead.contains(dead));
-                out.dead = rows.dead.iter().chain(more).cloned().collect();
+                out.dead = rows.dead.iter().chain(more_of(&rows.dead, &others.dead)).cloned().collect();
                 let mut left = &others.at[..];
                 for row in &rows.at {
                     let comes_before = |other: &RowAt| other.number < row.number || row.number == AT_END;
@@ -176,7 +175,7 @@ impl Join {
             let mut end = |text: &mut Vec<u8>, from: usize| {
                 at.push(RowAt { from: from as u32, to: text.len() as u32, cells: 0, number: row.number });
             };
-            let mut any = false;
+            let (mut any, mut failed) = (false, false);
             if let Some((key, time)) = keyed {
                 self.partners.key(false, &key);
                 for (other_time, other) in joined.rows.get(&key).into_iter().flatten() {
@@ -187,14 +186,17 @@ impl Join {
                     if let Err(why) = united(other, json, text) {
                         text.truncate(from);
                         dead.push(rows.dead(&self.stage, row, why));
+                        failed = true;
                         break;
                     }
                     end(text, from);
                     any = true;
                 }
             }
-            alone += u64::from(!any);
-            if !any && self.keeps {
+            // A row that failed has a partner, and is a dead letter alone.
+            let is_alone = !any && !failed;
+            alone += u64::from(is_alone);
+            if is_alone && self.keeps {
                 let from = text.len();
                 text.extend_from_slice(json);
                 end(text, from);

@@ -49,7 +49,7 @@ pub struct FailedRow {
     pub stage: Arc<str>,
     /// The file.
     pub file: Arc<str>,
-    /// The number of the row in the file, from 1.
+    /// The number of the row in the file, from 1; 0 for an answer at the end.
     pub number: u64,
     /// The field that does not fit, as `.price`; empty if it is not one field.
     pub path: String,
@@ -59,6 +59,17 @@ pub struct FailedRow {
     pub row: Vec<u8>,
     /// Where the dead letters of its source go: a number of [`Program::dead`](crate::Program::dead).
     pub source: usize,
+}
+
+/// The rows of `other` that failed, and are not among those of `one`. A block may have many, so only rows of one number
+/// are compared.
+pub(crate) fn more_of<'a>(one: &[FailedRow], other: &'a [FailedRow]) -> impl Iterator<Item = &'a FailedRow> {
+    let mut known: Vec<&FailedRow> = one.iter().collect();
+    known.sort_by_key(|dead| dead.number);
+    other.iter().filter(move |dead| {
+        let from = known.partition_point(|there| there.number < dead.number);
+        !known[from..].iter().take_while(|there| there.number == dead.number).any(|there| there == dead)
+    })
 }
 
 /// One row, in any form.

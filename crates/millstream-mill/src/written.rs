@@ -1,6 +1,6 @@
 //! The outputs of a program, by slot.
 
-use crate::rows::FailedRow;
+use crate::rows::{FailedRow, more_of};
 
 /// The outputs at a number: text for its sinks, and the rows that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +22,7 @@ impl Written {
     /// Two as one. A row that failed before two sinks parted has come to both.
     pub(crate) fn both(one: &Written, other: &Written) -> Written {
         let parts = one.parts.iter().chain(&other.parts).cloned().collect();
-        let others = other.dead.iter().filter(|dead| !one.dead.contains(dead));
-        Written::new(parts, one.dead.iter().chain(others).cloned().collect())
+        Written::new(parts, one.dead.iter().chain(more_of(&one.dead, &other.dead)).cloned().collect())
     }
 
     /// The text that a step at END has written, and the outputs after it.

@@ -112,11 +112,12 @@ impl Accumulator {
         }
     }
 
-    /// The rows that are the answer.
-    pub(crate) fn rows(&self) -> Vec<&[u8]> {
+    /// The rows that are the answer. A state that was kept may have more than `top` now asks for.
+    pub(crate) fn rows(&self, kind: Kind) -> Vec<&[u8]> {
+        let most = if let Kind::Top(most) = kind { most } else { 1 };
         match self {
             Accumulator::Latest(row) => row.iter().map(|row| &**row).collect(),
-            Accumulator::Top(rows) => rows.iter().map(|(_, row)| &**row).collect(),
+            Accumulator::Top(rows) => rows.iter().take(most).map(|(_, row)| &**row).collect(),
             _ => Vec::new(),
         }
     }

@@ -1,5 +1,5 @@
 use super::accumulator::Accumulator;
-use super::spec::Fold;
+use super::spec::{Aggregate, Fold};
 use crate::rows::{RowAt, Rows};
 use crate::time;
 use millstream_core::failure::fail;
@@ -34,10 +34,10 @@ impl Answers {
 
     /// The row, or the rows, of a key.
     pub(super) fn row(&mut self, fold: &Fold, key: &[u8], all: &[Accumulator], when: When, number: u64) {
-        if let [accumulator] = all
-            && fold.aggregates[0].kind.is_rows()
+        if let ([accumulator], [Aggregate { kind, .. }]) = (all, &fold.aggregates[..])
+            && kind.is_rows()
         {
-            for row in accumulator.rows() {
+            for row in accumulator.rows(*kind) {
                 let from = self.text.len();
                 self.text.extend_from_slice(row);
                 self.end(from, number);

@@ -89,6 +89,9 @@ fn below_the_number_it_is_the_old_text_and_from_it_on_the_new_one() {
     goes_on(&sum(".n"), "jsonl | map(.n)", &drops(&["s"]), 3, &[("", "8\n")]);
     goes_on("jsonl | map(.n)", &sum(".n"), &no, 3, &[("", "1\n2\n4\n{\"sum\":8}\n")]);
     goes_on("jsonl | take(3) | map(.n)", "jsonl | take(3) | map(.k)", &no, 2, &[("", "1\n2\n\"x\"\n")]);
+    // Of a key that has no more rows, too, `top` answers with as many as it is asked for now.
+    let top = |n: usize| format!("let t = jsonl | top({n}, .n, by: .k) | map(.n); t");
+    goes_on(&top(2), &top(1), &keeps(&["top"]), 3, &[("", "4\n2\n8\n")]);
     goes_on("jsonl | map({n}) | table", "jsonl | map({n}) | table", &no, 2, &[("", "n\n-\n1\n2\n4\n8\n")]);
 }
 
