@@ -1,5 +1,6 @@
 //! The types of columns and fields: declared, or sampled.
 
+use crate::fold::{named, split};
 use millstream_jq::{Scalar, scalar_of};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -139,17 +140,17 @@ impl Columns {
             return Err((0..text.len(), "a schema is written as `{id: int, user: text, price: float?}`".to_owned()));
         };
         let (mut all, mut at): (Vec<Column>, _) = (Vec::new(), 1);
-        for part in inner.split(',') {
+        for part in split(inner) {
             let here = at + (part.len() - part.trim_start().len());
             let whole = here..here + part.trim().len();
             at += part.len() + 1;
             if part.trim().is_empty() && inner.trim().is_empty() {
                 break;
             }
-            let Some((name, of)) = part.split_once(':') else {
+            let Some((name, of)) = named(part) else {
                 return Err((whole, "a column is written as `price: float`".to_owned()));
             };
-            let (name, of) = (name.trim().trim_matches('"'), of.trim());
+            let of = of.trim();
             let (of, optional) = of.strip_suffix('?').map_or((of, false), |of| (of, true));
             let Some(of) = Type::of(of.trim()) else {
                 return Err((
@@ -157,10 +158,10 @@ impl Columns {
                     "a type is int, float, bool, text or any, with `?` if it may be missing".to_owned(),
                 ));
             };
-            if name.is_empty() || all.iter().any(|column| column.name == name) {
+            if part.trim_start().starts_with(':') || all.iter().any(|column| column.name == name) {
                 return Err((whole, "each column needs its own name".to_owned()));
             }
-            all.push(Column { name: name.to_owned(), of, optional });
+            all.push(Column { name, of, optional });
         }
         Ok(Columns { all })
     }
@@ -192,9 +193,11 @@ impl fmt::Display for Columns {
         f.write_str("{")?;
         for (n, Column { name, of, optional }) in self.all.iter().enumerate() {
             let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            let quote = if plain { "" } else { "\"" };
+            let mut quoted = Vec::new();
+            Scalar::Text(name.as_bytes().into()).write(&mut quoted);
+            let shown = if plain { name.into() } else { String::from_utf8_lossy(&quoted) };
             let (comma, optional) = (if n > 0 { ", " } else { "" }, if *optional { "?" } else { "" });
-            write!(f, "{comma}{quote}{name}{quote}: {}{optional}", of.name())?;
+            write!(f, "{comma}{shown}: {}{optional}", of.name())?;
         }
         f.write_str("}")
     }
@@ -222,6 +225,8 @@ mod tests {
     #[test]
     fn a_schema_is_read_and_shown() {
         let text = "{id: int, \"a b\": text, price: float?, on: bool}";
+        assert_eq!(Columns::declared(text).unwrap().to_string(), text);
+        let text = r#"{"a,b": text, "c:d": int?, "e\"f": int, "g\\": any, "": bool}"#;
         assert_eq!(Columns::declared(text).unwrap().to_string(), text);
         assert_eq!(Columns::declared("{}").unwrap(), Columns::default());
         for (text, at) in [("id", 0..2), ("{id}", 1..3), ("{a: int, b: number}", 9..18), ("{a: int, a: int}", 9..15)] {

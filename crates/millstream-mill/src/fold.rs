@@ -11,5 +11,5 @@ mod spec;
 mod state;
 
 pub(crate) use prepare::{Prepared, prepare};
-pub(crate) use spec::{Aggregate, Aggregates, Fold, Kind, ill_timed, kept_by, same_names, single};
+pub(crate) use spec::{Aggregate, Aggregates, Fold, Kind, ill_timed, kept_by, named, same_names, single, split};
 pub(crate) use state::FoldKernel;

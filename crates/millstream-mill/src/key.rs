@@ -129,11 +129,11 @@ fn write_ordered(json: &[u8], out: &mut Vec<u8>) -> usize {
 }
 
 fn write_number(digits: &[u8], out: &mut Vec<u8>) {
-    /// From here on not every whole number is one of a machine.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+    /// Below it, a whole number has at most 18 digits: it is an `Int` if it is written as one.
+    const WHOLE: f64 = 1e18;
     match millstream_jq::scalar_of(digits) {
         _ if digits == b"-0" => out.push(b'0'),
-        Some(Scalar::Decimal(_, x) | Scalar::Float(x)) if x.fract() == 0.0 && x.abs() < EXACT => {
+        Some(Scalar::Decimal(_, x) | Scalar::Float(x)) if x.fract() == 0.0 && x.abs() < WHOLE => {
             Scalar::Int(x as i64).write(out);
         }
         Some(Scalar::Decimal(_, x)) => Scalar::Float(x).write(out),
@@ -143,7 +143,7 @@ fn write_number(digits: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The length of the string at the beginning, with its quotes.
-fn string_length(json: &[u8]) -> usize {
+pub(crate) fn string_length(json: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = json.get(at) {
         match byte {
@@ -192,6 +192,7 @@ mod tests {
             (&["\"1.0\""], "\"1.0\""),
             (&["{\"a\\\"1.0\":true}"], "{\"a\\\"1.0\":true}"),
             (&["18446744073709551616"], "18446744073709551616"),
+            (&["100000000000000000", "1e17", "100000000000000000.0"], "100000000000000000"),
             (&["null"], "null"),
         ] {
             for json in all {

@@ -5,7 +5,7 @@ use crate::raw::{Format, Raw};
 use crate::rows::{FailedRow, Form, RowAt, Rows, no_utf8};
 use crate::table::Split;
 use memchr::memchr_iter;
-use millstream_jq::{Cell, Cells, Expression, Fields, Scalar, check_value};
+use millstream_jq::{Cell, Cells, Expression, Fields, Outputs, Scalar, check_value};
 use std::sync::Arc;
 
 /// The rows of a block. `stage` is the name for those that fail, which go to `dead`; it says so if the types were
@@ -84,9 +84,12 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, is_sampled: bool, stage: &Arc<str
         if json.trim_ascii().is_empty() {
             continue;
         }
-        let mut read = Fields::default();
-        let reads = utf8(json).and_then(|()| read.read(&fields, json));
-        let fits = reads.map_err(|why| (String::new(), why)).and_then(|()| {
+        let mut by_jq = Outputs::default();
+        let read = match utf8(json) {
+            Ok(()) => fields_of(&fields, columns.all.len(), json, &mut by_jq),
+            Err(why) => Err(why),
+        };
+        let fits = read.map_err(|why| (String::new(), why)).and_then(|read| {
             let misfit = columns.all.iter().enumerate().find(|(n, column)| {
                 let cell = read.cell(*n);
                 !fits_cell(column.of, column.optional, &cell)
@@ -96,11 +99,11 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, is_sampled: bool, stage: &Arc<str
                 let found = match &cell {
                     Cell::Scalar(scalar) => shown(scalar),
                     Cell::Json(json) => String::from_utf8_lossy(json).into_owned(),
-                    Cell::Unknown => "something else".to_owned(),
+                    Cell::Unknown => "a number of more than 18 digits".to_owned(),
                 };
                 let wider = match cell {
                     Cell::Scalar(Scalar::Null) => format!("{}?", column.of.name()),
-                    Cell::Scalar(Scalar::Decimal(..) | Scalar::Float(_)) => "float".to_owned(),
+                    Cell::Scalar(Scalar::Decimal(..) | Scalar::Float(_)) | Cell::Unknown => "float".to_owned(),
                     _ => "any".to_owned(),
                 };
                 Err((format!(".{}", column.name), misfit_of(column, &found, is_sampled.then_some(wider))))
@@ -114,6 +117,22 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, is_sampled: bool, stage: &Arc<str
     Rows { at, dead, ..rows }
 }
 
+/// The fields of a row. Only jq reads an object with escape sequences in its names, and says why a row has no fields.
+fn fields_of<'a>(
+    fields: &Expression,
+    many: usize,
+    json: &'a [u8],
+    by_jq: &'a mut Outputs,
+) -> Result<Fields<'a>, String> {
+    let mut read = Fields::default();
+    read.read(fields, json)?;
+    if (0..many).any(|n| matches!(read.cell(n), Cell::Unknown)) {
+        fields.write(&read, by_jq)?;
+        read.read(fields, &by_jq.text)?;
+    }
+    Ok(read)
+}
+
 /// Why a value does not fit its column. If the type was sampled, one that would fit can be declared.
 fn misfit_of(column: &Column, found: &str, wider: Option<String>) -> String {
     let why = format!("expected {}, found {found}", column.of.wanted());
@@ -125,12 +144,13 @@ fn misfit_of(column: &Column, found: &str, wider: Option<String>) -> String {
     )
 }
 
+/// Whether a value is of a type. An unknown one is a number that has too many digits for a machine's.
 fn fits_cell(of: Type, optional: bool, cell: &Cell<'_>) -> bool {
     match (of, cell) {
         (Type::Any, _) => true,
         (_, Cell::Scalar(Scalar::Null)) => optional,
         (Type::Int, Cell::Scalar(Scalar::Int(_)))
-        | (Type::Float, Cell::Scalar(Scalar::Int(_) | Scalar::Decimal(..)))
+        | (Type::Float, Cell::Scalar(Scalar::Int(_) | Scalar::Decimal(..)) | Cell::Unknown)
         | (Type::Bool, Cell::Scalar(Scalar::Bool(_)))
         | (Type::Text, Cell::Scalar(Scalar::Text(_))) => true,
         _ => false,

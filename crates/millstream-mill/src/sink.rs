@@ -84,14 +84,18 @@ pub(crate) fn each_row(
     let mut dead = rows.dead.clone();
     if let Form::Table { columns, .. } = &rows.form {
         let names: Vec<&str> = columns.all.iter().map(|column| column.name.as_str()).collect();
-        let is_same = begin(header, &names, &mut write);
+        begin(header, &names, &mut write);
+        let header = header.0.clone().unwrap_or_default();
+        let unknown = names.iter().find(|name| !header.iter().any(|there| there == *name));
+        // Another file may have its columns in another order, or fewer of them.
+        let places: Vec<_> = header.iter().map(|name| names.iter().position(|there| there == name)).collect();
         for row in &rows.at {
-            if is_same {
-                write(&rows.cells(row).collect::<Vec<_>>());
-            } else {
-                let names = header.0.as_ref().map_or_else(String::new, |names| names.join(", "));
-                dead.push(rows.dead(stage, row, format!("the columns are {names}")));
+            if let Some(unknown) = unknown {
+                dead.push(rows.dead(stage, row, no_column(unknown, &header)));
+                continue;
             }
+            let cells: Vec<&[u8]> = rows.cells(row).collect();
+            write(&places.iter().map(|place| place.map_or(&b""[..], |place| cells[place])).collect::<Vec<_>>());
         }
         return dead;
     }
@@ -101,6 +105,10 @@ pub(crate) fn each_row(
         }
     }
     dead
+}
+
+fn no_column(name: &str, header: &[String]) -> String {
+    format!("there is no column {name:?}; the columns are {}", header.join(", "))
 }
 
 /// Writes the header if there is none yet, and returns whether it is this one.
@@ -147,9 +155,9 @@ fn object(header: &mut Header, rows: &Rows, row: &RowAt, write: &mut impl FnMut(
         write(&cells.iter().map(|cell| &**cell).collect::<Vec<_>>());
         return Ok(());
     }
-    let header = header.0.clone().unwrap_or_else(|| Arc::from([]));
+    let header = header.0.clone().unwrap_or_default();
     if let Some(more) = names.iter().find(|name| !header.contains(name)) {
-        return Err(format!("there is no column {more:?}; the columns are {}", header.join(", ")));
+        return Err(no_column(more, &header));
     }
     let cell = |name: &String| {
         let place = names.iter().position(|there| there == name);

@@ -2,7 +2,7 @@
 
 use crate::columns::{Column, Columns, Type, type_of};
 use crate::raw::{Format, Raw};
-use crate::table::{TableRows, cells_of, is_open, row_ends};
+use crate::table::{TableRows, cells_of, is_open, row_ends, without_end};
 use millstream_core::text::{Block, Lines};
 use millstream_io::{Failure, Framing, WholeBlocks};
 use millstream_jq::{Expression, Fields, Outputs};
@@ -240,11 +240,14 @@ impl FileBlocks {
         }
         let Some(first) = self.waiting.front() else { return Ok(()) };
         let mark = mark_length(first);
-        self.skip = row_ends(first, separator).next().unwrap_or(first.len());
-        if is_open(&first[mark..self.skip], separator) {
+        // An empty line is no row, and no header either.
+        let begin = first[mark..].iter().position(|byte| !matches!(byte, b'\r' | b'\n')).map_or(mark, |at| mark + at);
+        self.skip = row_ends(&first[begin..], separator).next().map_or(first.len(), |length| begin + length);
+        let line = &first[begin..self.skip];
+        if is_open(line, separator) {
             return Err("a quote in the header is not closed".to_owned());
         }
-        let line = first[mark..self.skip].trim_ascii_end();
+        let line = without_end(line);
         let names: Vec<String> =
             cells_of(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
         if let Some(twice) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name)) {
@@ -272,9 +275,9 @@ impl FileBlocks {
             let mut from = 0;
             let ends: Vec<usize> = row_ends(bytes, separator).chain([bytes.len()]).collect();
             let rows = ends.into_iter().map(move |to| {
-                let row = bytes[from..to].to_vec();
+                let row = without_end(&bytes[from..to]).to_vec();
                 from = to;
-                row.trim_ascii_end().to_vec()
+                row
             });
             rows.filter(|row| !row.is_empty())
         })

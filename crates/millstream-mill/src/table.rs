@@ -161,6 +161,12 @@ impl Split {
     }
 }
 
+/// A row without its line end. What else is at its end belongs to its last cell, or is the separator before it.
+pub(crate) fn without_end(row: &[u8]) -> &[u8] {
+    let row = row.strip_suffix(b"\n").unwrap_or(row);
+    row.strip_suffix(b"\r").unwrap_or(row)
+}
+
 /// The cells of a row without its line end, without their quotes.
 pub(crate) fn cells_of(line: &[u8], separator: u8) -> Vec<Vec<u8>> {
     let mut reader = csv_core::ReaderBuilder::new().delimiter(separator).build();

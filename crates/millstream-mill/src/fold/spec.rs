@@ -1,6 +1,7 @@
+use crate::key::string_length;
 use crate::parameters::{Each, Filter};
 use millstream_core::Window;
-use millstream_jq::Expression;
+use millstream_jq::{Expression, Scalar, scalar_of};
 use millstream_registry::{Literal, Parameter, WrongCode};
 use std::sync::Arc;
 
@@ -61,12 +62,22 @@ impl Kind {
 }
 
 impl Fold {
-    /// The name of a key: the last name in its path.
+    /// The name of a key: the last name in its path, if it is no more than a path.
     pub(crate) fn name_of(key: Option<&Expression>) -> String {
         let text = key.map_or("", Expression::text).trim();
-        let name = text.rsplit('.').next().unwrap_or("").trim_matches('"');
-        let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if text.starts_with('.') && plain { name.to_owned() } else { "key".to_owned() }
+        let in_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let (mut name, mut rest) = ("", text);
+        while let Some(path) = rest.strip_prefix('.') {
+            let length = if path.starts_with('"') {
+                string_length(path.as_bytes())
+            } else {
+                path.find(|letter| !in_name(letter)).unwrap_or(path.len())
+            };
+            (name, rest) = path.split_at(length);
+        }
+        let name = name.trim_matches('"');
+        let is_path = rest.is_empty() && !name.is_empty() && name.chars().all(in_name);
+        if is_path { name.to_owned() } else { "key".to_owned() }
     }
 }
 
@@ -119,9 +130,11 @@ pub(crate) fn same_names(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -
         (Some(Literal::Text(name)), _) => (vec![name], "`as: \"n\"` takes any name"),
         _ => (vec![stage.to_owned()], "`as: \"n\"` takes any name"),
     };
+    let others = names.len();
     names.extend(computed);
-    let twice = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name));
-    twice.map(|(_, name)| (format!("two fields of the answer have the name `{name}`"), help.to_owned()))
+    let (n, name) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name))?;
+    let help = if n < others { "a key takes any name, as in `by: {of: .k}`" } else { help };
+    Some((format!("two fields of the answer have the name `{name}`"), help.to_owned()))
 }
 
 /// The names of the fields that a key has in the answer, as far as its text has them.
@@ -150,17 +163,17 @@ impl Aggregates {
             let here = at + part.len() - part.trim_start().len();
             let wrong = |what: &str| WrongCode { at: here..here + part.trim().len(), what: what.to_owned() };
             at += part.len() + 1;
-            let (name, call) = match part.split_once(':') {
+            let (name, call) = match named(part) {
                 Some(named) => named,
                 // As `{user}` is `{user: .user}` in jq.
-                None if part.trim() == "count" => (part, part),
+                None if part.trim() == "count" => ("count".to_owned(), part),
                 None => {
                     return Err(wrong(
                         "an aggregate has a name, as `total: sum(.qty)`; `count` alone is `count: count`",
                     ));
                 }
             };
-            let (name, call) = (name.trim().trim_matches('"').to_owned(), call.trim());
+            let call = call.trim();
             let (kind, arguments) = match call.split_once('(') {
                 Some((kind, rest)) => {
                     let rest = rest.strip_suffix(')').ok_or_else(|| wrong("a `)` is missing"))?;
@@ -218,12 +231,14 @@ pub(crate) fn kept_by(aggregates: Option<&Literal>) -> String {
 }
 
 /// The parts between commas that stand in no brackets and no quotes.
-fn split(text: &str) -> Vec<&str> {
-    let (mut parts, mut from, mut open, mut quoted) = (Vec::new(), 0, 0_usize, false);
-    for (at, byte) in text.bytes().enumerate() {
+pub(crate) fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut from, mut open, mut at) = (Vec::new(), 0, 0_usize, 0);
+    while let Some(byte) = text.as_bytes().get(at) {
         match byte {
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
+            b'"' => {
+                at += string_length(&text.as_bytes()[at..]);
+                continue;
+            }
             b'(' | b'[' | b'{' => open += 1,
             b')' | b']' | b'}' => open = open.saturating_sub(1),
             b',' if open == 0 => {
@@ -232,9 +247,23 @@ fn split(text: &str) -> Vec<&str> {
             }
             _ => {}
         }
+        at += 1;
     }
     parts.push(&text[from..]);
     parts
+}
+
+/// The name before a colon, and what is behind it. A name in quotes is a text of JSON.
+pub(crate) fn named(part: &str) -> Option<(String, &str)> {
+    let part = part.trim_start();
+    let quoted = if part.starts_with('"') { string_length(part.as_bytes()) } else { 0 };
+    let colon = quoted + part[quoted..].find(':')?;
+    let name = part[..colon].trim();
+    let name = match scalar_of(name.as_bytes()) {
+        Some(Scalar::Text(text)) => String::from_utf8_lossy(&text).into_owned(),
+        _ => name.to_owned(),
+    };
+    Some((name, &part[colon + 1..]))
 }
 
 impl Parameter for Aggregates {

@@ -124,8 +124,13 @@ fn printed(stages: &mut Stages, building: &Building) {
                 Form::Lines => sink::lines(rows, number, &stage),
                 // Only folds answer at the end. Windows may have been written before it.
                 Form::Json if terminal && is_end && !so_far.has_begun => {
-                    let own = so_far.grid.add(rows, number, &stage);
-                    Written::together(Some(own), std::mem::take(&mut so_far.grid).finish(number)).unwrap_or_default()
+                    let mut grid = Grid::default();
+                    let own = grid.add(rows, number, &stage);
+                    // Rows that are no table of one header stay JSON: none is to be missing.
+                    if own.dead.len() > rows.dead.len() {
+                        return sink::json(rows, number, &stage);
+                    }
+                    Written::together(Some(own), grid.finish(number)).unwrap_or_default()
                 }
                 Form::Json => {
                     so_far.has_begun |= !rows.at.is_empty();

@@ -151,3 +151,12 @@ fn the_quantiles_at_the_ends_are_the_least_and_the_greatest() {
     check("jsonl | quantile(.n, 1)", &[&rows], "{\"quantile\":1e299}\n");
     check("jsonl | where(.n > 6) | quantile(.n, 0.4)", &[&rows], "{\"quantile\":7.0}\n");
 }
+
+#[test]
+fn quotes_within_texts_are_no_ends() {
+    let rows = "{\"a\":\"1\\\"\"}\n";
+    check("jsonl | fold({m: sum(.a | gsub(\"\\\"\"; \"\") | tonumber), n: count})", &[rows], "{\"m\":1,\"n\":1}\n");
+    check("jsonl | fold({\"a:b,(c\": count})", &[rows], "{\"a:b,(c\":1}\n");
+    check("csv(separator: \"\\t\") | csv", &["a\tb\n1\t2\n"], "a,b\n1,2\n");
+    helped("csv(\"a\\q\") | jsonl", "escape sequences are");
+}

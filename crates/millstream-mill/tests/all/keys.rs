@@ -1,6 +1,6 @@
 //! Values that are one key.
 
-use crate::meaning::check;
+use crate::meaning::{check, check_dead};
 
 #[test]
 fn numbers_that_are_equal_are_one_key() {
@@ -52,4 +52,26 @@ fn objects_that_are_equal_are_one_key_and_the_first_one_is_shown() {
     check("jsonl | distinct(.k) | map(.t)", &[rows], "0\n");
     let text = "let a = jsonl; jsonl(\"b\") | join(a | where(.t == 0), on: .k) | map(.t)";
     check(text, &[rows, "{\"k\":{\"a\":1,\"b\":2},\"t\":7}\n"], "7\n");
+}
+
+#[test]
+fn a_key_that_is_more_than_a_path_is_named_key() {
+    let rows = "{\"a\":{\"b\":1},\"x\":1,\"y\":1}\n";
+    for (key, answer) in [
+        (".a.b", "\"b\":1"),
+        (".a.\"b\"", "\"b\":1"),
+        (".x > 0.5", "\"key\":true"),
+        (".x / 0.5", "\"key\":2"),
+        (".x == .y", "\"key\":true"),
+        (".x * .a.b", "\"key\":1"),
+    ] {
+        check(&format!("jsonl | count(by: {key})"), &[rows], &format!("{{{answer},\"count\":1}}\n"));
+    }
+}
+
+#[test]
+fn a_row_that_cannot_be_joined_is_a_dead_letter_alone() {
+    let text = "let a = jsonl; a | join(a, on: .[0], keep: true)";
+    let dead = ("join", 2, "", "only objects can be joined");
+    check_dead(text, &["[1,2]\n[1,3]\n"], "[1,2]\n", &[dead]);
 }

@@ -10,3 +10,4 @@ mod meaning;
 mod places;
 mod random;
 mod running;
+mod tables;
