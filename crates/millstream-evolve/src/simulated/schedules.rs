@@ -1,6 +1,7 @@
 use super::{Simulation, Trouble, modelled, rounds};
 use crate::{Batch, Tuning};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 fn tuning() -> impl Strategy<Value = Tuning> {
@@ -83,16 +84,38 @@ proptest! {
     }
 }
 
-/// The number of rounds of a usual filter, on one worker and on a hundred.
+/// The article's filter: 80 rounds of 2,000 states of 0.03 s, on one worker and on a hundred.
 #[test]
 fn many_rounds_are_the_same_for_1_2_and_100_workers() {
-    let expected = modelled(300, 300, 80);
+    let expected = modelled(2000, 30_000, 80);
     for workers in [1, 2, 100] {
         let quiet = Trouble::default();
         let mut simulation = Simulation::new(Tuning::default(), workers, 1, Duration::from_micros(50), quiet);
-        assert_eq!(rounds(&mut simulation, 300, 300, 80), expected, "{workers} workers");
+        assert!(rounds(&mut simulation, 2000, 30_000, 80) == expected, "{workers} workers");
         assert_eq!(simulation.counts().again, 0);
     }
+}
+
+/// The article's sizes: some 2000 states, 80 rounds, and 30 ms for a state, an hour and twenty minutes of one worker.
+#[test]
+fn an_hour_of_work_in_80_rounds_is_divided_among_100_workers() {
+    use crate::{EvolveMany, Model};
+    let (workers, quiet) = (100, Trouble::default());
+    let mut simulation = Simulation::new(Tuning::default(), workers, 1, Duration::from_micros(50), quiet);
+    let mut model = Model::new(super::Uneven, 0);
+    let states: Vec<_> = (0..2000).map(|state| (30_000, state)).collect();
+    let mut tokens = model.reset_states(states.clone()).unwrap();
+    assert_eq!(simulation.reset_states(states).unwrap(), tokens);
+    for round in 0..80 {
+        let inputs: BTreeMap<_, _> = tokens.iter().map(|token| (*token, round)).collect();
+        let children = model.evolve_many(inputs.clone()).unwrap();
+        assert!(simulation.evolve_many(inputs).unwrap() == children, "round {round}");
+        tokens = children.values().flatten().map(|(token, _)| *token).collect();
+    }
+    let worked: Duration = simulation.master.spent().map(|(_, working, ..)| working).sum();
+    assert!(worked > Duration::from_secs(3_600), "{worked:?}");
+    let took = simulation.now();
+    assert!(took <= worked.mul_f64(1.1 / workers as f64), "{took:?} for {worked:?}");
 }
 
 #[test]
