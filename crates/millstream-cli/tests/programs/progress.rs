@@ -115,6 +115,22 @@ fn messages_have_lines_of_their_own() {
     assert!(text.contains(message), "{text:?}");
 }
 
+/// After a failed round the shell's prompt has a line of its own.
+#[test]
+fn a_failed_round_leaves_no_line() {
+    if !can_run("a_failed_round_leaves_no_line") {
+        return;
+    }
+    let scene = Scene::new();
+    let evolve = "evolve --model epidemic --states 100 --rounds 9999 --work 10000 --workers 1 --resume kept";
+    // From then on no checkpoint can be written.
+    let fails = "(sleep 2; seq -f kept/round-%09.0f.unfinished 1 9999 | xargs mkdir 2> /dev/null) &";
+    let text = on_a_terminal(&scene, &format!("{fails} millstream {evolve} > out || true; wait"));
+    assert!(text.contains(" of 999900 particles, "), "{text:?}");
+    assert!(text.contains("millstream evolve: cannot write the checkpoint kept/round-"), "{text:?}");
+    assert!(text.ends_with("\r\n"), "{text:?}");
+}
+
 #[test]
 fn there_is_no_line_without_a_use() {
     if !can_run("there_is_no_line_without_a_use") {
