@@ -161,7 +161,10 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// number, so name such stages ([`named`](Arrow::named)). `next` reads the same items as the old pipeline, and
     /// yields the same shape; [`any_edge`](millstream_core::PartsExt::any_edge) makes shapes equal. A fold of the old
     /// pipeline yields no answer: its state goes on in `next`. Named sinks of the old pipeline are finished when the
-    /// run is over, as those of `next` are. The run has at most as many workers as its first pipeline had tasklets.
+    /// run is over, as those of `next` are.
+    ///
+    /// Unless [`set_workers`](Handle::set_workers) has set it, the number of workers follows the tasklets of `next`, as
+    /// it did those of the first pipeline. There are never more than cores, or than that pipeline had tasklets.
     ///
     /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses for
     /// as long as a number takes to pass through the pipeline; [`changes`](Handle::changes) says how long each stage
