@@ -168,7 +168,7 @@ impl Population {
     /// A worker receives its messages, works, and answers. `damage` replaces one byte of the answer.
     fn step(&mut self, worker: usize, damage: Option<(usize, u8)>) {
         let (sent, mut out) = (std::mem::take(&mut self.posts.0[worker]), Vec::new());
-        self.master.written(worker, self.now);
+        self.master.written(worker, self.now, self.now);
         let mut rest = sent.as_slice();
         while let Some((message, length)) = first_frame(rest, usize::MAX).expect("a master's frames are whole") {
             let goes_on = self.workers[worker].receive(message, &mut out);

@@ -52,6 +52,7 @@ pub(crate) struct Hub {
     greeted: usize,
     ready: Vec<Ready>,
     pace: Pace,
+    /// When `look` was last called, by the real time.
     looked: Duration,
     clock: Clock,
     secret: Secret,
@@ -116,7 +117,7 @@ impl Hub {
         let nonce = hello::nonce().map_err(failed())?;
         let connection = Connection::stranger(Stream::Unix(UnixStream::from_std(ours)), nonce, self.now());
         let key = self.add(connection).map_err(failed())?;
-        self.admit(key);
+        self.admit(key, &[]);
         self.flush();
         Ok(Socket::Unix(theirs))
     }
@@ -133,10 +134,12 @@ impl Hub {
         Ok(key)
     }
 
-    /// Makes a worker of a connection that has shown that it knows the secret.
-    fn admit(&mut self, key: usize) {
+    /// Makes a worker of a connection that has shown that it knows the secret. It is sent the welcome first, which may
+    /// be longer than its socket takes at once.
+    fn admit(&mut self, key: usize, welcome: &[u8]) {
         let worker = self.master.add_worker(self.clock.now());
         self.outs.forget(worker);
+        self.outs.to(worker).extend_from_slice(welcome);
         if worker >= self.keys.len() {
             self.keys.resize(worker + 1, None);
         }
@@ -178,8 +181,9 @@ impl Hub {
             self.flush();
         }
         self.ready = ready;
-        if all_seen && looked_at.saturating_sub(self.looked) >= LOOK {
-            self.looked = looked_at;
+        let real = self.clock.real();
+        if all_seen && real - self.looked >= LOOK {
+            self.looked = real;
             self.look(looked_at);
         }
         Ok(())
@@ -197,13 +201,15 @@ impl Hub {
     ///
     /// Returns a time. All events that had occurred by then are in `events`.
     fn wait(&mut self, timeout: Duration) -> io::Result<Duration> {
-        let until = self.clock.now() + self.pace.awake().min(timeout);
+        let began = self.clock.now();
+        let (until, end) = (began + self.pace.awake().min(timeout), began + timeout);
         let looked_at = loop {
             let now = self.clock.now();
             let last = now >= until;
-            let timeout = if last { timeout } else { Duration::ZERO };
+            let timeout = if last { end.saturating_sub(now) } else { Duration::ZERO };
             match self.poll.poll(&mut self.events, Some(timeout)) {
-                // A signal interrupted the wait, as when this process is stopped and continued: no event was read.
+                // A signal interrupted the wait, as when this process is stopped and continued: no event was read. A
+                // poll that does not wait is not interrupted.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(error) => return Err(error),
                 Ok(()) if last || !self.events.is_empty() => break now,
@@ -264,11 +270,12 @@ impl Hub {
                 }
                 Peer::Stranger(nonce, _) => {
                     let mut verdict = Vec::new();
-                    let judged = hello::judge(message, &self.secret, &nonce, &self.program, &mut verdict);
-                    self.say(key, &verdict);
-                    judged?;
-                    if self.connections[key].is_some() {
-                        self.admit(key);
+                    match hello::judge(message, &self.secret, &nonce, &self.program, &mut verdict) {
+                        Ok(()) => self.admit(key, &verdict),
+                        Err(violation) => {
+                            self.say(key, &verdict);
+                            return Err(violation);
+                        }
                     }
                 }
             }
@@ -286,13 +293,13 @@ impl Hub {
     fn write(&mut self, worker: usize) {
         let Some(key) = self.keys.get(worker).copied().flatten() else { return self.outs.forget(worker) };
         let Some(connection) = &mut self.connections[key] else { return };
-        let now = self.clock.now();
+        let (now, real) = (self.clock.now(), self.clock.real());
         match self.outs.write(worker, &mut connection.stream) {
             Ok(Written { all, goes_on }) => {
                 if goes_on {
                     self.master.heard(worker, now);
                 }
-                if all { self.master.written(worker, now) } else { self.master.stalled(worker, now) }
+                if all { self.master.written(worker, now, real) } else { self.master.stalled(worker, now) }
             }
             Err(error) => self.close(key, &error.to_string()),
         }
@@ -333,7 +340,7 @@ impl Hub {
             }
         }
         self.accept_all(now);
-        self.master.keep_alive(now, &mut self.outs);
+        self.master.keep_alive(self.clock.real(), &mut self.outs);
         self.flush();
     }
 }
@@ -363,9 +370,9 @@ impl Hub {
     pub(crate) fn end(&mut self) {
         self.master.end(&mut self.outs);
         self.flush();
-        for key in 0..self.connections.len() {
-            self.close(key, "the population has ended");
-        }
+        // The master would hand the states of each to the next one.
+        self.connections.clear();
+        self.keys.clear();
     }
 }
 

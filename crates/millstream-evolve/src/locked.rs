@@ -129,7 +129,7 @@ impl Shared {
         }
         let (mut inner, now) = (lock(&self.inner), self.now());
         for (worker, _) in posts.drain(..) {
-            inner.master.written(worker, now);
+            inner.master.written(worker, now, now);
         }
     }
 

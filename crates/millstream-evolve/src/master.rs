@@ -54,11 +54,13 @@ pub struct Tuning {
     /// workers.
     pub steal: bool,
     /// The master keeps the states of every `backup_every`-th round, and recomputes lost states from them. With 1 these
-    /// are the parents of the last round. With more, states are sent less often, and more is recomputed.
+    /// are the parents of the last round. With more, states are sent less often, and more is recomputed. The master
+    /// also keeps a record of each state since then, with its input: some 250 bytes for a state and a round.
     pub backup_every: u64,
     /// The time of silence after which the master gives up a worker that owes an answer. Bytes that come from it, or
     /// that it takes after others had waited, end the silence. The time in which the master itself was stopped, or did
-    /// other work, does not count.
+    /// other work, does not count. Bytes that the system has taken and not delivered count as taken: choose more than a
+    /// message of 4 MiB takes on the slowest link.
     pub patience: Duration,
 }
 
@@ -156,11 +158,11 @@ impl Master {
         self.seek(worker, out);
     }
 
-    /// Sends a keep-alive to each worker that has been sent nothing for long.
-    pub(crate) fn keep_alive(&mut self, now: Duration, out: &mut impl Outbox) {
+    /// Sends a keep-alive to each worker that has been sent nothing for long, by the real time.
+    pub(crate) fn keep_alive(&mut self, real: Duration, out: &mut impl Outbox) {
         for (worker, record) in self.roster.workers.iter_mut().enumerate() {
-            if record.here && now.saturating_sub(record.last_sent) >= KEEP_ALIVE_EVERY {
-                record.last_sent = now;
+            if record.here && real.saturating_sub(record.last_sent) >= KEEP_ALIVE_EVERY {
+                record.last_sent = real;
                 frame(out.to(worker), &Request::KeepAlive).end();
             }
         }
@@ -197,10 +199,11 @@ impl Master {
         self.latency.clear();
     }
 
-    /// All bytes for this worker have been written to its socket.
-    pub(crate) fn written(&mut self, worker: usize, now: Duration) {
+    /// All bytes for this worker have been written to its socket. A caller whose clock leaves times out also gives the
+    /// real time.
+    pub(crate) fn written(&mut self, worker: usize, now: Duration, real: Duration) {
         let record = &mut self.roster.workers[worker];
-        (record.last_sent, record.stalled) = (now, false);
+        (record.last_sent, record.stalled) = (real, false);
         if let Some(answered) = record.handed_for.take() {
             self.latency.add(now.saturating_sub(answered));
         }

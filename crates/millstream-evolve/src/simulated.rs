@@ -213,7 +213,7 @@ impl Simulation {
         while let Some(worker) = self.post.1.pop() {
             let bytes = std::mem::take(&mut self.post.0[worker]);
             self.travel(worker, &bytes, true);
-            self.master.written(worker, self.now);
+            self.master.written(worker, self.now, self.now);
         }
     }
 

@@ -1,11 +1,11 @@
 //! Silence is measured by a clock that leaves out the times in which the master did not look at its sockets.
 //!
 //! The master's one thread is the program's. Between two rounds it does other work, and sends nothing. Silence alone
-//! therefore ends no worker, and neither a paused master nor a slow link makes a worker look silent. A worker's silence
-//! begins when it begins to owe an answer, and begins again with every byte that it sends or takes. It is measured only
-//! up to a moment by which the master has read everything that had arrived. In a round, or while it waits for workers,
-//! the master sends a sign of life to each worker that it has sent nothing for ten seconds. A worker can be given a
-//! limit for silence; `evolve-worker` takes ten minutes.
+//! therefore ends no worker, and neither a paused master nor a long message makes a worker look silent. A worker's
+//! silence begins when it begins to owe an answer, and begins again with every byte that it sends or takes. It is
+//! measured only up to a moment by which the master has read everything that had arrived. In a round, or while it waits
+//! for workers, the master sends a sign of life to each worker that it has sent nothing for ten seconds, its own
+//! absence included. A worker can be given a limit for silence; `evolve-worker` takes ten minutes.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -35,6 +35,11 @@ impl Clock {
             #[cfg(test)]
             skipped: Cell::default(),
         }
+    }
+
+    /// The time of the last `now`, with all absences.
+    pub(super) fn real(&self) -> Duration {
+        self.last.get()
     }
 
     pub(super) fn now(&self) -> Duration {

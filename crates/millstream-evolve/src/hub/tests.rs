@@ -136,3 +136,33 @@ fn a_crowd_is_accepted_in_several_turns() {
         hub.turn(Duration::from_secs(1)).unwrap();
     }
 }
+
+/// Each worker that is closed would hand its states to the next one.
+#[test]
+fn the_end_of_a_population_loses_no_worker() {
+    let (mut hub, workers) = begun(3, 3, 10);
+    hub.end();
+    assert_eq!(hub.master.counts().lost, 0);
+    for mut worker in workers {
+        let mut rest = Vec::new();
+        worker.read_to_end(&mut rest).unwrap();
+        assert!(rest.len() < 200, "{} bytes for one state, and the end", rest.len());
+    }
+}
+
+#[test]
+fn a_socket_that_a_killed_process_has_left_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("master");
+    let at = Address::Unix(path.clone());
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let mut first = hub();
+    first.listen(&at).unwrap();
+    // A process listens there now.
+    let said = hub().listen(&at).unwrap_err().to_string();
+    assert!(said.contains("Address already in use"), "{said}");
+    drop(first);
+    std::fs::write(&path, "mine").unwrap();
+    hub().listen(&at).unwrap_err();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+}

@@ -21,7 +21,7 @@ impl Master {
         self.counts.lost += 1;
         if let Some(cell) = self.roster.workers[worker].under_way() {
             let cell = self.cells.at(cell);
-            cell.deaths += 1;
+            cell.deaths = cell.deaths.saturating_add(1);
             if cell.deaths >= DEADLY {
                 self.failed = Some(EvolveError::Deadly { token: cell.token, deaths: cell.deaths });
             }

@@ -49,7 +49,7 @@ pub(super) struct WorkerRecord {
     /// Whether its socket did not take all bytes.
     pub(super) stalled: bool,
     pub(super) heard: Duration,
-    /// When something was last written to it.
+    /// When something was last written to it, by the real time.
     pub(super) last_sent: Duration,
     /// When the answer arrived that left it without work; `None` once work is handed out.
     pub(super) answered: Option<Duration>,

@@ -2,5 +2,7 @@
 
 mod own_code;
 mod particles;
+#[cfg(target_os = "linux")]
+mod signals;
 mod sockets;
 mod support;
