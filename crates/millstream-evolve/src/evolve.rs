@@ -33,7 +33,7 @@ pub trait EvolveMany<E: Evolve> {
     ///
     /// # Errors
     ///
-    /// If no worker is left, or none answers.
+    /// If no worker is left, or none answers, or a state cannot be written or read.
     fn reset_states(&mut self, states: Vec<E::State>) -> Result<Vec<Token>, EvolveError>;
 
     /// Evolves each named state by its input. The children are the new population; states without an input are
@@ -41,7 +41,7 @@ pub trait EvolveMany<E: Evolve> {
     ///
     /// # Errors
     ///
-    /// If a token names no state, an evolution panics, or no worker is left. After an error the population needs a
-    /// `reset_states`.
+    /// If a token names no state, an evolution panics, or no worker is left. After an error a
+    /// [`Population`](crate::Population) takes no states and no inputs any more: begin a new one.
     fn evolve_many(&mut self, inputs: BTreeMap<Token, E::Input>) -> Result<Children<E::Output>, EvolveError>;
 }

@@ -21,13 +21,14 @@ impl<'a> Glance<'a> {
         Glance { hub, states }
     }
 
-    /// The number of states of the round that have evolved.
+    /// The number of states of the round that have evolved; 0 between two rounds.
     #[must_use]
     pub fn evolved(&self) -> usize {
-        self.states - self.hub.master.left()
+        // A round that has failed leaves some that have not.
+        self.states.saturating_sub(self.hub.master.left())
     }
 
-    /// The number of states of the round.
+    /// The number of states of the round; 0 between two rounds.
     #[must_use]
     pub fn states(&self) -> usize {
         self.states

@@ -23,7 +23,7 @@ pub struct Options {
     pub tuning: Tuning,
     /// The secret that workers at a socket must know.
     pub secret: Secret,
-    /// Bytes that the master sends to each worker at a socket, as a description of its work.
+    /// Bytes that the master sends to each worker at a socket, as a description of its work; at most 256 MiB.
     pub program: Vec<u8>,
     /// How long to wait for a worker if there is none.
     pub join_within: Duration,
@@ -104,8 +104,9 @@ impl<E: Evolve> Population<E> {
     ///
     /// # Errors
     ///
-    /// If the system has no `epoll`, or no descriptor for it.
+    /// If the system has no `epoll`, or no descriptor for it. If the options' program is too long.
     pub fn new(seed: u64, options: Options) -> Result<Self, EvolveError> {
+        check_length("the program", options.program.len())?;
         let fits =
             Box::new(|bytes: &[u8], state: bool| if state { is::<E::State>(bytes) } else { is::<E::Output>(bytes) });
         let hub = Hub::new(options.tuning.clone(), options.secret.clone(), options.program.clone(), fits)?;
@@ -127,7 +128,7 @@ impl<E: Evolve> Population<E> {
     ///
     /// # Errors
     ///
-    /// If the system refuses a thread or a pair of sockets. The workers that were added before the error stay.
+    /// If the system refuses a thread or a descriptor. The workers that were added before the error stay.
     pub fn add_threads(&mut self, evolve: &Arc<E>, workers: usize) -> Result<(), EvolveError> {
         for _ in 0..workers {
             let (socket, evolve) = (self.hub.pair()?, Arc::clone(evolve));
@@ -152,7 +153,7 @@ impl<E: Evolve> Population<E> {
     }
 
     /// Lets workers join at an address by [`connect`](crate::connect). Returns the address, with the port that the
-    /// system chose if it was 0.
+    /// system chose if it was 0. The file of a socket at which no process listens any more is replaced.
     ///
     /// # Errors
     ///
@@ -217,7 +218,8 @@ impl<E: Evolve> Population<E> {
         self.hub.master.spent().collect()
     }
 
-    /// Sets a callback that receives the progress of each round, several times a second while events occur.
+    /// Sets a callback that receives the progress of each round. It is called after every few messages, which may be
+    /// thousands of times a second, and at least several times a second.
     pub fn watch(&mut self, watch: Watch) {
         self.watch = Some(watch);
     }
@@ -275,15 +277,19 @@ impl<E: Evolve> Population<E> {
         while !self.hub.master.has_settled() || self.workers() == 0 {
             self.turn(&mut alone)?;
         }
-        Ok(())
+        // A worker that fails has settled too.
+        self.check()
+    }
+
+    fn check(&mut self) -> Result<(), EvolveError> {
+        let failure = self.hub.master.failure();
+        self.broken |= failure.is_some();
+        failure.map_or(Ok(()), Err)
     }
 
     /// Fails once there has been no worker for longer than `join_within`.
     fn turn(&mut self, alone: &mut Option<Duration>) -> Result<(), EvolveError> {
-        if let Some(failure) = self.hub.master.failure() {
-            self.broken = true;
-            return Err(failure);
-        }
+        self.check()?;
         let now = self.hub.now();
         match (self.workers(), &alone) {
             (0, None) => *alone = Some(now),
@@ -324,8 +330,9 @@ impl<E: Evolve> EvolveMany<E> for Population<E> {
             .zip(starts.zip(&ends))
             .map(|(index, (start, end))| (Token::root(self.seed, self.resets, index), &bytes[start..*end]));
         let named: Vec<_> = named.collect();
-        self.resets += 1;
         self.spread(&named)?;
+        // Only a population that has begun counts, as in the model.
+        self.resets += 1;
         Ok(named.into_iter().map(|(token, _)| token).collect())
     }
 

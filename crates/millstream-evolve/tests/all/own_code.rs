@@ -96,6 +96,15 @@ fn a_state_that_cannot_be_read_is_named() {
     );
 }
 
+/// Not only the round after it fails. The worker ends at once, and then owes nothing.
+#[test]
+fn a_population_does_not_begin_with_a_state_that_cannot_be_read() {
+    for _ in 0..20 {
+        let ended = within_a_minute(|| two_threads().reset_states([1, UNREADABLE].map(|n| State(Fragile(n))).to_vec()));
+        assert!(matches!(ended, Err(EvolveError::Panicked { .. })), "{ended:?}");
+    }
+}
+
 #[test]
 fn an_input_that_cannot_be_read_is_named() {
     fails(

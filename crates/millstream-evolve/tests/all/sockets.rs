@@ -2,7 +2,7 @@
 
 use crate::support::{self, Walk, modelled, options, rounds};
 use millstream_evolve::{
-    Address, Evolve, EvolveError, EvolveMany, Options, Population, Random, Secret, Tuning, connect,
+    Address, Evolve, EvolveError, EvolveMany, Model, Options, Population, Random, Secret, Tuning, connect,
 };
 use proptest::prelude::*;
 use std::io::{Read, Write};
@@ -56,6 +56,24 @@ fn over_unix_sockets() {
     let path = dir.path().join("master");
     with_workers(&Address::Unix(path.clone()), 3);
     assert!(!path.exists(), "the socket's file was removed");
+}
+
+/// It is longer than what a socket takes at once.
+#[test]
+fn a_long_program_reaches_the_workers() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = vec![7; 1 << 20];
+    let mut population = Population::<Walk>::new(7, Options { program: program.clone(), ..options() }).unwrap();
+    let at = population.listen(&Address::Unix(dir.path().join("master"))).unwrap();
+    let worker = std::thread::spawn(move || {
+        let accepted = connect(&at, &Secret::new("s")).map_err(|error| error.to_string())?;
+        assert!(accepted.program() == program);
+        accepted.serve(&Walk).map_err(|error| error.to_string())
+    });
+    population.wait_for(1).unwrap();
+    assert_eq!(rounds(&mut population, 20, 2), modelled(20, 2));
+    drop(population);
+    assert_eq!(worker.join().unwrap(), Ok(()));
 }
 
 #[test]
@@ -194,6 +212,7 @@ fn a_panic_ends_the_round_and_names_the_state() {
     let ended = population.evolve_many(tokens.iter().map(|token| (*token, 0)).collect());
     let Err(EvolveError::Panicked { token, message }) = &ended else { panic!("{ended:?}") };
     assert!(*token == tokens[2] && message.contains("no"), "{ended:?}");
+    assert_eq!(population.glance().evolved(), 0);
     assert!(matches!(population.reset_states(vec![1]), Err(EvolveError::Broken)));
     // It has no states that a checkpoint could have.
     assert!(matches!(population.checkpoint(Vec::new()), Err(EvolveError::Broken)));
@@ -206,6 +225,8 @@ fn without_workers_a_round_ends_with_an_error() {
     let said = population.reset_states(vec![1]).unwrap_err().to_string();
     assert!(said.starts_with("no worker is left, and none joined within 0 s"), "{said}");
     population.add_threads(&Arc::new(Walk), 1).unwrap();
+    // The names of the states do not depend on when workers join.
+    assert_eq!(population.reset_states(vec![1]).unwrap(), Model::new(Walk, 7).reset_states(vec![1]).unwrap());
     assert_eq!(population.wait_for(3).unwrap_err().to_string(), "1 of 3 workers joined within 0 s");
 }
 
