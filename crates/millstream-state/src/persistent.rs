@@ -53,6 +53,7 @@ use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snap
 use offers::Stores;
 use on_storing::OnStoring;
 use serde_json::{Value, json};
+use std::io;
 use std::sync::Arc;
 use storing::{Records, Storing};
 
@@ -214,7 +215,8 @@ impl Persistent {
         plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
         self.check_side_sinks(&plan)?;
         self.check_numbers(&plan, &sink, source.repeats())?;
-        let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink)? {
+        let can_begin = |position: &Value| source.can_begin(position);
+        let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink, &can_begin)? {
             Some(resumed) => resumed,
             None => (self.open_sinks(&sink, None).map_err(JobError::sink)?, Begins::default()),
         };
@@ -241,9 +243,7 @@ impl Persistent {
             Some(id) => id,
             None => {
                 let claim = opened.claim().map_err(JobError::Sink)?;
-                // A followed file may have another name when the job begins there again.
-                let first = trail.at(0).filter(|_| !source.repeats());
-                let first = first.and_then(|(number, mark)| Some((number, source.position(&mark).ok()?)));
+                let first = trail.at(0).and_then(|(number, mark)| Some((number, source.position(&mark).ok()?)));
                 self.begin(&plan, claim, first)?
             }
         };
@@ -296,6 +296,7 @@ impl Persistent {
         &self,
         plan: &Plan,
         sink: &K,
+        can_begin: &dyn Fn(&Value) -> io::Result<()>,
     ) -> Result<Option<(K::Open, Begins)>, JobError> {
         let redone = self.letters.as_ref().filter(|letters| self.redo && !letters.is_empty());
         if redone.is_some() && !(sink.goes_back() && self.side_sinks.iter().all(|sink| sink.goes_back())) {
@@ -332,6 +333,9 @@ impl Persistent {
                     continue;
                 }
             }
+            if let Some((_, position)) = &begins.position {
+                can_begin(position).map_err(JobError::Source)?;
+            }
             let next = SequenceNumber(manifest.output_at.unwrap_or(manifest.at));
             match self.open_sinks(sink, Some((next, &manifest))) {
                 Ok(opened) => return Ok(Some((opened, Begins { changed, ..begins }))),
@@ -360,8 +364,8 @@ impl Persistent {
         Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id), changed: None })
     }
 
-    /// Stores the sink's claim before the first number, and the source's position if it cannot be found again: a job
-    /// that dies before its first snapshot goes back to these.
+    /// Stores the sink's claim before the first number, and the source's position there, if it has one: a job that dies
+    /// before its first snapshot, or ends before it, goes back to these, and not to another input.
     fn begin(&self, plan: &Plan, claim: Value, first: Option<(u64, Value)>) -> Result<u64, JobError> {
         let Described { plan, fingerprint } = &Described::new(plan, self.job.clone());
         let source = first.map_or(Value::Null, |(number, position)| json!({ "number": number, "position": position }));

@@ -137,6 +137,10 @@ impl<T: Line> Resumable<T> for FileLines<T> {
         self.files.is_at(&mark.place, position)
     }
 
+    fn can_begin(&self, position: &Value) -> io::Result<()> {
+        self.files.can_begin(position)
+    }
+
     fn begin(&self, position: Option<&Value>) -> io::Result<ParsedLines<T>> {
         let (names, complaints) = (self.names.clone(), self.complaints.clone());
         let lines = position.map_or(Some(0), |position| position[LINES].as_u64());

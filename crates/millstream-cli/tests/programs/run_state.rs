@@ -232,6 +232,7 @@ fn files_that_changed_between_two_runs_are_refused() {
     let source = fs::read(scene.path("a.csv")).expect("the source");
     fs::write(scene.path("a.csv"), &source[..1000]).expect("it can be written");
     refused(&scene, &args, "a.csv: it is shorter than the ", 1);
+    assert!(fs::read(scene.path("all.csv")).expect("an output") == all, "the output was cut");
     fs::remove_file(scene.path("a.csv")).expect("it is there");
     refused(&scene, &args, "--state: the source: a.csv: No such file", 1);
     fs::write(scene.path("a.csv"), source.iter().map(u8::to_ascii_uppercase).collect::<Vec<_>>())

@@ -313,6 +313,41 @@ fn a_run_that_cannot_go_on_is_refused_before_the_work() {
     assert!(seen.stderr.contains("the sink holds less than it did when number "), "{}", seen.stderr);
 }
 
+/// What an earlier start has written is not cut before it is known that this one can begin.
+#[test]
+fn a_start_with_another_input_is_refused_and_the_output_stays() {
+    let scene = Scene::new().file("one", "one\n").file("two", "two\n").file("long", prose(5_000_000));
+    let output = || fs::read(scene.path("out")).unwrap_or_default();
+    let refused = |args: &str, why: &str| {
+        let before = output();
+        let seen = whole(&scene, args);
+        assert_eq!(seen.code, Some(1), "{args}: {}", seen.stderr);
+        assert!(seen.stderr.contains(why), "{args}: {}", seen.stderr);
+        assert!(output() == before, "{args}: the output is another one");
+    };
+    let begun = |args: &str| assert_eq!(whole(&scene, args).code, Some(0), "{args}");
+    // These runs end before their first snapshot.
+    begun("uppercase --state files one");
+    refused("uppercase --state files two", "file 1 was one when the snapshot was taken");
+    refused("uppercase --state files nowhere", "file 1 was one when the snapshot was taken");
+    refused("uppercase --state files", "the snapshot was taken of another source: its place there is {\"before\":");
+    begun("uppercase --state piped");
+    refused("uppercase --state piped one", "its place there is 0, and not one in a file");
+    // The newest snapshot of this one is in the middle.
+    fs::write(scene.path("out"), "").unwrap();
+    let long = "uppercase --state kept --snapshot-every 1 --snapshots 1 long";
+    begun(long);
+    refused("uppercase --state kept two", "file 1 was long when the snapshot was taken");
+    let text = fs::read(scene.path("long")).unwrap();
+    fs::write(scene.path("long"), &text[1..]).unwrap();
+    refused(long, "have changed since they were read");
+    fs::remove_file(scene.path("long")).unwrap();
+    refused(long, "long: No such file");
+    fs::write(scene.path("long"), &text).unwrap();
+    begun(long);
+    assert!(output() == text.to_ascii_uppercase(), "other bytes");
+}
+
 #[test]
 fn losses_of_a_damaged_journal_are_named_and_the_run_goes_on() {
     let scene = Scene::new();

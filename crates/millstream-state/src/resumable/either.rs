@@ -59,6 +59,10 @@ impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
         }
     }
 
+    fn can_begin(&self, position: &Position) -> io::Result<()> {
+        self.as_ref().either(|source| source.can_begin(position), |source| source.can_begin(position))
+    }
+
     fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
         Ok(match self {
             Either::Left(source) => Either::Left(source.begin(position)?),

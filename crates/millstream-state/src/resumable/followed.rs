@@ -3,7 +3,7 @@
 mod inode;
 mod rotated;
 
-use super::{Places, Resumable};
+use super::{Places, Resumable, of_another_source};
 use crate::before::named;
 use inode::{hash_before, of_inode};
 use millstream_core::text::Block;
@@ -199,7 +199,7 @@ impl FollowedFile {
             // There was no file yet.
             Some(Value::Null) => (follow, Vec::new(), Value::Null),
             Some(position) => {
-                let (follow, rest) = self.found(follow, &Stored::deserialize(position)?)?;
+                let (follow, rest) = self.found(follow, &self.stored(position)?)?;
                 (follow, rest, position.clone())
             }
         };
@@ -260,6 +260,11 @@ impl FollowedFile {
         Ok(FollowedBytes(Reader::Between(Box::new(first.take(bytes).chain(last.take(rest))))))
     }
 
+    fn stored(&self, position: &Value) -> io::Result<Stored> {
+        let stored = Stored::deserialize(position).map_err(|_| of_another_source("one in a followed file", position));
+        stored.map_err(|error| named(&self.path, error))
+    }
+
     /// The file of a place, and its name now, if the bytes before the place are the same as then.
     fn checked(&self, Stored { path, device, inode, offset, before }: &Stored) -> io::Result<(PathBuf, File)> {
         if *path != self.path {
@@ -291,6 +296,10 @@ impl Resumable<Block> for FollowedFile {
 
     fn between(&self, from: Option<&Value>, to: &Value) -> io::Result<FollowedLines> {
         Ok(self.lines(self.bytes_between(from, to, None)?))
+    }
+
+    fn can_begin(&self, position: &Value) -> io::Result<()> {
+        if position.is_null() { Ok(()) } else { self.checked(&self.stored(position)?).map(drop) }
     }
 
     fn begin(&self, position: Option<&Value>) -> io::Result<FollowedLines> {

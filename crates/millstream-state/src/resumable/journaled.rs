@@ -4,7 +4,7 @@ mod values;
 
 use super::Recorded;
 use super::behind::{Behind, Followed};
-use super::{Groups, Position, Resumable, journaled_in_groups};
+use super::{Groups, Position, Resumable, journaled_in_groups, of_another_source};
 use crate::StateDir;
 use crate::disk::Disk;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader, Recovered};
@@ -56,6 +56,11 @@ impl JournalPlace {
     /// Most journals lose nothing: then it is a number.
     fn position(self) -> Position {
         if self.lost == 0 { self.next.into() } else { vec![self.next, self.lost].into() }
+    }
+
+    /// The place at a stored position.
+    fn begins(position: &Position) -> io::Result<Self> {
+        Self::of(position).ok_or_else(|| of_another_source("a number of the journal", position))
     }
 
     fn of(position: &Position) -> Option<Self> {
@@ -255,8 +260,12 @@ where
         self.expected.store(values, Ordering::Relaxed);
     }
 
+    fn can_begin(&self, position: &Position) -> io::Result<()> {
+        JournalPlace::begins(position).map(drop)
+    }
+
     fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<G>> {
-        self.begin_at(position.and_then(JournalPlace::of).unwrap_or_default())
+        self.begin_at(position.map(JournalPlace::begins).transpose()?.unwrap_or_default())
     }
 
     fn position(&self, mark: &JournalPlace) -> io::Result<Position> {

@@ -1,13 +1,14 @@
 //! Files of text that are read on from a position.
 
-use super::{Places, Resumable};
+use super::{Places, Resumable, of_another_source};
 use crate::before::{self, named};
 use millstream_core::text::Block;
 use millstream_io::{Decompressed, Failure, LineBlocks};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -133,6 +134,25 @@ struct Stored {
     before: String,
 }
 
+impl TextFiles {
+    /// The place of a stored position, if its file is still what it was.
+    fn checked(&self, position: &Value) -> io::Result<Stored> {
+        let stored = Stored::deserialize(position).map_err(|_| of_another_source("one in a file", position))?;
+        let Stored { file, path, offset, before } = &stored;
+        if self.paths.get(*file) != Some(path) {
+            let (n, was) = (file + 1, path.display());
+            let why = format!("file {n} was {was} when the snapshot was taken: name the same files in the same order");
+            return Err(Error::new(ErrorKind::InvalidInput, why));
+        }
+        let hashed = hash_before(path, *offset, self.decompress).map_err(|error| named(path, error))?;
+        if hashed.as_ref() != Some(before) {
+            let why = format!("its bytes before byte {offset} have changed since they were read");
+            return Err(named(path, Error::new(ErrorKind::InvalidData, why)));
+        }
+        Ok(stored)
+    }
+}
+
 impl Resumable<Block> for TextFiles {
     type Mark = FilePlace;
     type Values = FileBlocks;
@@ -145,22 +165,16 @@ impl Resumable<Block> for TextFiles {
         Some((file, mark.offset) == (stored.file, stored.offset))
     }
 
+    fn can_begin(&self, position: &Value) -> io::Result<()> {
+        self.checked(position).map(drop)
+    }
+
     fn begin(&self, position: Option<&Value>) -> io::Result<FileBlocks> {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut blocks = FileBlocks { files: self.clone(), place: FilePlace::default(), current: None };
         let Some(position) = position else { return Ok(blocks) };
-        let Stored { file, path, offset, before } = Stored::deserialize(position)?;
-        if self.paths.get(file) != Some(&path) {
-            let (n, was) = (file + 1, path.display());
-            let why = format!("file {n} was {was} when the snapshot was taken: name the same files in the same order");
-            return Err(Error::new(ErrorKind::InvalidInput, why));
-        }
-        let named = |error| named(&path, error);
-        if hash_before(&path, offset, self.decompress).map_err(named)? != Some(before) {
-            let why = format!("its bytes before byte {offset} have changed since they were read");
-            return Err(named(Error::new(ErrorKind::InvalidData, why)));
-        }
-        blocks.open(FilePlace { file, offset }).map_err(named)?;
+        let Stored { file, path, offset, .. } = self.checked(position)?;
+        blocks.open(FilePlace { file, offset }).map_err(|error| named(&path, error))?;
         Ok(blocks)
     }
 
@@ -264,6 +278,10 @@ impl Places for FileBlocks {
 
 /// The hash of the bytes before this place of a file; none if the file is shorter.
 pub(super) fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Result<Option<String>> {
+    // A reader would take bytes that do not come again.
+    if fs::metadata(path)?.file_type().is_fifo() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is a pipe, which cannot be read again from a place in it"));
+    }
     let mut file = File::open(path)?;
     let begin = before::begin(offset);
     if decompress {
@@ -276,7 +294,6 @@ pub(super) fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     /// From every place on, the blocks are those of a source that goes on.
     #[test]
@@ -313,6 +330,13 @@ mod tests {
         assert!(files.begin(Some(&position)).unwrap_err().to_string().ends_with("have changed since they were read"));
         let others = TextFiles::new([directory.path().join("other")]);
         assert!(others.begin(Some(&position)).unwrap_err().to_string().starts_with("file 1 was"));
+    }
+
+    #[test]
+    fn a_place_of_another_source_is_refused() {
+        let refused = |files: &TextFiles| files.can_begin(&7.into()).unwrap_err().to_string();
+        let why = "the snapshot was taken of another source: its place there is 7, and not one in a file";
+        assert_eq!(refused(&TextFiles::new(["log"])), why);
     }
 
     #[test]

@@ -37,6 +37,22 @@ pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Res
     if let Some(url) = name.to_str().filter(|name| is_url(name)) {
         return read_again(Box::new(Decompressed::named(fetched(url)?, Path::new(name))), at, before);
     }
+    let from = Decompressed::named(Counted(regular(name)?), Path::new(name));
+    let from = if at.offset > 0 { from.from_offset(skipped)? } else { from };
+    Ok(Box::new(known_again(from, at, before)?))
+}
+
+/// Whether the bytes before the place are the same as before. A URL is fetched only when its rows are read.
+pub(super) fn check(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<()> {
+    if name.to_str().is_some_and(is_url) {
+        return Ok(());
+    }
+    let from = Decompressed::named(regular(name)?, Path::new(name));
+    if at.offset == 0 { Ok(()) } else { known_again(from.from_offset(at.offset - before.bytes)?, at, before).map(drop) }
+}
+
+/// The file, if it can be read again.
+fn regular(name: &OsStr) -> io::Result<File> {
     let file = File::open(name)?;
     if !file.metadata()?.is_file() {
         let why = "it is not a regular file, so it cannot be read again after a crash: \
@@ -44,9 +60,7 @@ pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Res
         return Err(Error::new(ErrorKind::InvalidInput, why));
     }
     not_output(&file)?;
-    let from = Decompressed::named(Counted(file), Path::new(name));
-    let from = if at.offset > 0 { from.from_offset(skipped)? } else { from };
-    Ok(Box::new(known_again(from, at, before)?))
+    Ok(file)
 }
 
 /// Reads from the beginning again, and skips up to a place.
