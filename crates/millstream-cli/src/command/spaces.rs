@@ -104,6 +104,7 @@ impl Spaces {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("spaces");
         if let Some(keep) = self.run.keep.clone() {
+            progress::begin_without_length("spaces", &self.files.files, self.run.quiet, Writes::AllTheTime);
             let longest = Some(self.longest);
             return Runs::kept_text(self.run, &keep, self.files, longest, &complaints, &spaces(self.shards));
         }

@@ -28,6 +28,7 @@ impl Uppercase {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("uppercase");
         if let Some(keep) = self.run.keep.clone() {
+            progress::begin_without_length("uppercase", &self.files.files, self.run.quiet, Writes::AllTheTime);
             return Runs::kept_text(self.run, &keep, self.files, None, &complaints, &uppercase(self.shards));
         }
         progress::begin("uppercase", &self.files.files, self.run.quiet, Writes::AllTheTime);

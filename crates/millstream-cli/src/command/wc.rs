@@ -76,6 +76,7 @@ impl Wc {
             return Outcome::WrongUse;
         };
         let read = vec![name.clone().unwrap_or_else(|| "-".into())];
+        progress::begin_without_length("wc", &read, run.quiet, Writes::Lines);
         let names = input::Names { files: read, decompress };
         let mut runs = Runs::new(run, complaints.clone());
         let shown = sink::each(|_: SequenceNumber, _: &Counts| ());

@@ -54,6 +54,20 @@ fn a_long_run_says_how_far_it_is() {
     assert!(text.contains("\r\u{1b}[2K  "), "{text:?}");
 }
 
+/// The input of a run that goes on later is not known from the sizes of files.
+#[test]
+fn a_run_with_a_state_says_how_much_it_has_read() {
+    if !can_run("a_run_with_a_state_says_how_much_it_has_read") {
+        return;
+    }
+    let scene = Scene::new().file("text", prose(300_000));
+    let text =
+        on_a_terminal(&scene, "(cat text; sleep 1.1; cat text; sleep 0.5) | millstream uppercase --state s >> out");
+    assert!(text.contains("millstream uppercase ") && text.contains(" kB, "), "{text:?}");
+    assert!(!text.contains(" of ") && !text.contains("left"), "{text:?}");
+    assert_eq!(std::fs::metadata(scene.path("out")).unwrap().len(), 600_000);
+}
+
 /// A followed file grows, so that its length at the beginning is not what is read.
 #[cfg(feature = "run")]
 #[test]
