@@ -22,6 +22,7 @@ use crate::snapshot::Snapshot;
 use crate::source_ring::SourceRing;
 use crate::tasklet::Tasklet;
 use crate::upgrade::ShadowEnd;
+use crate::upgrade::shadow_state::ShadowState;
 use crate::watched::Role;
 use change::PassedMark;
 use millstream_core::failure::{caught, discard};
@@ -58,11 +59,14 @@ struct Book {
     /// How many marks were asked for, and the id of the last one laid; ids count from 1.
     asked: u64,
     laid: u64,
-    /// Whether the next mark was asked for with the states.
+    /// Whether the next mark was asked for with the states, and how many threads wait for a snapshot.
     wants_states: bool,
+    askers: usize,
     /// How many tasklets pass each mark, and how many of a version beside them do.
     expected: usize,
     shadows: usize,
+    /// The version beside them.
+    beside: Option<Arc<ShadowState>>,
     /// The policy, and the least number of its next snapshot.
     every: Option<(Every, u64)>,
     /// The changes that begin at a number, by their numbers; and one that begins as soon as can be.
@@ -73,8 +77,8 @@ struct Book {
     /// The change whose mark all have passed, and whether there is one that is not over.
     ready: Option<(Box<dyn Change>, Retired)>,
     changing: bool,
-    /// The last snapshot, and earlier ones: dropping their states runs the user's code, which must not run under the
-    /// lock.
+    /// The last snapshot, until those that wait for it have it, and earlier ones: dropping their states runs the user's
+    /// code, which must not run under the lock.
     last: Option<(u64, Snapshot)>,
     earlier: Vec<Snapshot>,
     /// Why shadow versions have ended, until that is reported.
@@ -142,6 +146,11 @@ impl Book {
         planned.min(asked).min(every)
     }
 
+    /// Whether this version is the one beside the run's.
+    fn is_beside(&self, version: &ShadowState) -> bool {
+        self.beside.as_ref().is_some_and(|beside| std::ptr::eq(&**beside, version))
+    }
+
     /// How many numbers from `next` on there are before that of a change.
     fn before_change(&self, SequenceNumber(next): SequenceNumber) -> u64 {
         self.planned.front().map_or(NEVER, |(at, _)| at.0.saturating_sub(next))
@@ -188,8 +197,19 @@ impl Marks {
         let mut book = self.book();
         book.asked = book.laid + 1;
         book.wants_states |= states;
+        book.askers += usize::from(states);
         self.settle(&book);
         book.asked
+    }
+
+    /// A thread that has asked for a snapshot has it, or waits for it no longer. The run keeps a snapshot only for
+    /// those that wait for it.
+    pub(crate) fn has_taken(&self) {
+        let mut book = self.book();
+        book.askers = book.askers.saturating_sub(1);
+        let unwanted = if book.askers == 0 && !book.untold { book.last.take() } else { None };
+        drop(book);
+        drop(unwanted);
     }
 
     /// Called when the run is over. Drops the states that are kept here, and the changes that have not been carried
@@ -241,7 +261,7 @@ impl Marks {
         }
         let mut change = if planned { book.planned.pop_front().map(|(_, change)| change) } else { book.wanted.take() };
         if let Some((at, next)) = change.as_mut().and_then(|change| change.laid(at)) {
-            book.plan(at, next);
+            book.plan_next(at, next);
         }
         let by_policy = book.every.as_ref().is_some_and(|(_, next)| *next <= at.0);
         let id = book.laid + 1;
@@ -285,7 +305,7 @@ impl Marks {
             let retires = mark.kind == MarkKind::Retire;
             let (task, stage, at) = (passer.task, passer.name.to_owned(), mark.at);
             let began = Instant::now();
-            let passed_mark = (!passer.beside).then(|| {
+            let passed_mark = passer.beside.is_none().then(|| {
                 let (state, clock, since) = match mark.kind {
                     MarkKind::Retire => (None, tasklet.clock(), Some(began)),
                     MarkKind::Snapshot => (tasklet.state(), tasklet.clock(), None),
@@ -293,7 +313,7 @@ impl Marks {
                 };
                 PassedMark { task, stage, at, state, clock, since, stop: began.elapsed() }
             });
-            self.put(passer.role, mark, passed_mark);
+            self.put(passer, mark, passed_mark);
             if retires && cut {
                 tasklet.resume();
             } else if retires {
@@ -304,20 +324,22 @@ impl Marks {
         passed
     }
 
-    fn put(&self, role: Role, mark: Mark, passed: Option<PassedMark>) {
+    fn put(&self, passer: Passer<'_>, mark: Mark, passed: Option<PassedMark>) {
         let mut book = self.book();
         let (expected, shadows) = (book.expected, book.shadows);
+        // A tasklet that is left of an earlier version is not one of those that the mark waits for.
+        let beside = passer.beside.is_some_and(|version| book.is_beside(version));
         let Some(place) = book.passing.iter().position(|passing| passing.id == mark.id) else { return };
         let passing = &mut book.passing[place];
         match passed {
-            None => passing.shadows += 1,
+            None => passing.shadows += usize::from(beside),
             Some(passed) => {
                 debug_assert!(
                     passing.passed.iter().all(|other| other.task != passed.task),
                     "stage {:?} passes {mark:?} twice",
                     passed.stage
                 );
-                if role == Role::Sink {
+                if passer.role == Role::Sink {
                     passing.output = Some(mark.at);
                 }
                 passing.passed.push(passed);
@@ -358,7 +380,8 @@ impl Marks {
             book.earlier.extend(before.map(|(_, snapshot)| snapshot));
         }
         // The source may wait for this at the number of a change.
-        let news = book.untold || book.changing || !book.earlier.is_empty() || !book.planned.is_empty();
+        let unwanted = book.askers == 0 && book.last.is_some();
+        let news = unwanted || book.untold || book.changing || !book.earlier.is_empty() || !book.planned.is_empty();
         self.news.store(news || !book.over.is_empty(), Ordering::Relaxed);
         self.under_way.store(false, Ordering::Relaxed);
         self.settle(book);

@@ -15,6 +15,7 @@ use crate::lead::Lead;
 use crate::machine::usable_cores;
 use crate::marks::Marks;
 use crate::moves::Moves;
+use crate::pause::BesideTasks;
 use crate::signal::Condition;
 use crate::source::Waits;
 use crate::trace::Trace;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     rest_is_over: AtomicBool,
     pub(crate) markers: LatencyMarkers,
     pub(crate) marks: Marks,
+    pub(crate) beside: BesideTasks,
     pub(crate) trace: Trace,
     pub(crate) moves: Moves,
     /// The source has published END.
@@ -146,6 +148,7 @@ impl Shared {
             rest_is_over: AtomicBool::new(false),
             markers: LatencyMarkers::new(),
             marks: Marks::new(),
+            beside: BesideTasks::default(),
             trace: Trace::default(),
             moves: Moves::default(),
             source_ended: AtomicBool::new(false),

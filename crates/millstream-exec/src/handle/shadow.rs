@@ -28,8 +28,9 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// the run's pipeline: do not shadow a stage that calls a server. Side outputs, loops and a `take` that ends the
     /// stream are refused. So is any shadow of a pipeline with such a `take`.
     ///
-    /// The stages of a shadow that is over leave the run, and its report, once their closures have returned. Until then
-    /// a closure that reads the source's ring keeps its slots: the source waits when the others are full.
+    /// The stages of a shadow are not in the run's report. Those of a shadow that is over leave the run once their
+    /// closures have returned. Until then a closure that reads the source's ring keeps its slots: the source waits when
+    /// the others are full.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -113,7 +114,7 @@ impl<R: RingRunner> Shadow<R> {
         self.shadow.state().agreed.load(Ordering::Relaxed)
     }
 
-    /// Why the shadow is over; `None` if it goes on.
+    /// Why the shadow is over; `None` if it goes on, or went on up to the end of the run.
     #[must_use]
     pub fn end(&self) -> Option<ShadowEnd> {
         self.shadow.state().end()
@@ -121,11 +122,16 @@ impl<R: RingRunner> Shadow<R> {
 
     /// Waits until `numbers` numbers agree, or all up to the end of the run.
     ///
+    /// # Panics
+    ///
+    /// If a closure of the run calls it: that would wait for itself.
+    ///
     /// # Errors
     ///
     /// Why it is over: the first difference, or its failure. The run goes on, without a shadow.
     pub fn wait(&self, numbers: u64) -> Result<u64, ShadowEnd> {
         let pool = &self.upgrader.pool;
+        pool.assert_outside();
         let done = || {
             let over = pool.finished();
             if let Some(end) = self.end() {
@@ -200,6 +206,8 @@ impl<R: RingRunner> Drop for Shadow<R> {
         let shared = &self.upgrader.pool.shared;
         self.shadow.state().finish(ShadowEnd::Dropped, &shared.marks);
         shared.wake();
+        // Its stages may be in a pause.
+        shared.surplus.notify();
     }
 }
 

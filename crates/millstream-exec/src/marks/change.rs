@@ -1,10 +1,12 @@
 //! A change of a run at a number, and the states that its tasklets leave there.
 
 use crate::kept::Kept;
+use crate::upgrade::shadow_state::ShadowState;
 use crate::watched::Role;
 use millstream_core::SequenceNumber;
 use millstream_ring::MarkKind;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A change of a run at a number, while its stages take nothing from that number on.
@@ -112,8 +114,8 @@ pub(crate) struct Passer<'a> {
     pub(crate) task: usize,
     pub(crate) name: &'a str,
     pub(crate) role: Role,
-    /// Whether it belongs to a version that runs beside the run's: its state is not the run's.
-    pub(crate) beside: bool,
+    /// The version that it belongs to, if that runs beside the run's: its state is not the run's.
+    pub(crate) beside: Option<&'a Arc<ShadowState>>,
 }
 
 /// The marks that a tasklet has passed in one step.

@@ -19,17 +19,26 @@ impl Marks {
 
     #[cold]
     fn tell_news(&self, shared: &Shared) {
-        let (told, change, earlier, over, moot) = {
+        let (every, last, change, earlier, over, moot) = {
             let mut book = self.book();
             self.news.store(false, Ordering::Relaxed);
             let untold = std::mem::take(&mut book.untold);
             let every = book.every.as_ref().filter(|_| untold).map(|(every, _)| every.clone());
-            let told = every.zip(book.last.clone());
+            // Kept only for threads that wait for it.
+            let last = match book.askers {
+                0 => book.last.take(),
+                _ => book.last.as_ref().filter(|_| untold).cloned(),
+            };
             let (over, moot) = (std::mem::take(&mut book.over), book.take_moot());
             self.settle(&book);
-            (told, book.ready.take(), std::mem::take(&mut book.earlier), over, moot)
+            (every, last, book.ready.take(), std::mem::take(&mut book.earlier), over, moot)
         };
+        let told = every.zip(last);
         drop(earlier);
+        if !over.is_empty() {
+            // Their stages may be in a pause.
+            shared.surplus.notify();
+        }
         over.iter().for_each(|end| shared.trace.shadow_over(end));
         moot.into_iter().for_each(|change| change.withdraw());
         if let Some((change, retired)) = change {
@@ -99,6 +108,10 @@ impl Shared {
             self.marks.lay_outside();
             passed(&self.marks, id).map(Some).or_else(|| ended().then_some(None))
         };
-        self.wait_for(passed).flatten()
+        let passed = self.wait_for(passed).flatten();
+        if states {
+            self.marks.has_taken();
+        }
+        passed
     }
 }

@@ -3,12 +3,20 @@
 use super::{Book, Change, Marks};
 use crate::UpgradeError;
 use crate::upgrade::ShadowEnd;
+use crate::upgrade::shadow_state::ShadowState;
 use millstream_core::SequenceNumber;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Book {
     pub(super) fn plan(&mut self, at: SequenceNumber, change: Box<dyn Change>) {
         let place = self.planned.partition_point(|(other, _)| *other <= at);
+        self.planned.insert(place, (at, change));
+    }
+
+    /// Plans the change that follows an earlier one: it comes before others at its number.
+    pub(super) fn plan_next(&mut self, at: SequenceNumber, change: Box<dyn Change>) {
+        let place = self.planned.partition_point(|(other, _)| *other < at);
         self.planned.insert(place, (at, change));
     }
 
@@ -57,6 +65,11 @@ impl Marks {
         Ok(())
     }
 
+    /// Whether a change is asked for whose mark is not laid.
+    pub(crate) fn wants_change(&self) -> bool {
+        self.book().wanted.is_some()
+    }
+
     /// Takes back the change that is asked for and will not come.
     pub(crate) fn take_back_change(&self) {
         let mut book = self.book();
@@ -66,21 +79,53 @@ impl Marks {
         drop(wanted);
     }
 
-    /// Sets how many tasklets of a version beside the run's pass each mark from now on.
-    pub(crate) fn shadow_tasks(&self, shadows: usize) {
-        self.book().shadows = shadows;
+    /// Sets how many tasklets of this version beside the run's pass each mark from now on.
+    pub(crate) fn shadow_tasks(&self, shadows: usize, beside: &Arc<ShadowState>) {
+        let mut book = self.book();
+        (book.shadows, book.beside) = (shadows, Some(beside.clone()));
     }
 
-    /// Notes that no version runs beside the run's any more, for this reason. All tasklets may thereby have passed a
-    /// mark. The next step of a tasklet reports it, since the caller may hold a lock.
-    pub(crate) fn shadow_is_over(&self, end: ShadowEnd) {
+    /// Notes that this version does not run beside the run's any more, for this reason. All tasklets may thereby have
+    /// passed a mark. The next step of a tasklet reports it, since the caller may hold a lock.
+    pub(crate) fn shadow_is_over(&self, version: &ShadowState, end: ShadowEnd) {
         let mut book = self.book();
-        book.shadows = 0;
+        // The next one may have begun by now.
+        if book.is_beside(version) {
+            (book.shadows, book.beside) = (0, None);
+        }
         book.over.push(end);
         self.news.store(true, Ordering::Relaxed);
         let expected = book.expected;
         while book.passing.front().is_some_and(|passing| passing.passed.len() == expected) {
             self.complete(&mut book, 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::marks::{Passer, Passing};
+    use crate::watched::Role;
+    use millstream_ring::{Mark, MarkKind};
+
+    /// A tasklet that is left of an earlier version, and the end of that version, if it is noted late.
+    #[test]
+    fn an_earlier_version_says_nothing_of_the_one_beside_the_run() {
+        let (marks, [earlier, beside]) = (Marks::new(), [ShadowState::new(), ShadowState::new()]);
+        let at = SequenceNumber(3);
+        marks.shadow_tasks(2, &beside);
+        earlier.finish(ShadowEnd::Dropped, &marks);
+        let (change, passed) = (None, Vec::new());
+        let passing = Passing { id: 1, kind: MarkKind::Retire, at, output: None, shadows: 0, change, passed };
+        marks.book().passing.push_back(passing);
+        for (version, shadows) in [(&earlier, 0), (&beside, 1)] {
+            let passer = Passer { task: 0, name: "map-1", role: Role::SideOutput, beside: Some(version) };
+            marks.put(passer, Mark { at, id: 1, kind: MarkKind::Retire }, None);
+            let book = marks.book();
+            assert_eq!((book.passing[0].shadows, book.shadows), (shadows, 2));
+        }
+        beside.finish(ShadowEnd::Dropped, &marks);
+        assert_eq!(marks.book().shadows, 0);
     }
 }

@@ -31,7 +31,8 @@ impl Pool {
         };
         let new: Vec<_> = tasklets.into_iter().map(task).collect();
         self.left.fetch_add(new.len(), Ordering::Relaxed);
-        self.shared.marks.shadow_tasks(pass_marks);
+        self.shared.marks.shadow_tasks(pass_marks, shadow);
+        self.shared.beside.add(new.iter().map(|(task, _)| task.order).collect(), shadow);
         self.renew(|old| {
             let tasks = old.tasks.iter().chain(new.iter().map(|(task, _)| task));
             Roster::new(tasks.cloned().collect(), old.passes.clone())

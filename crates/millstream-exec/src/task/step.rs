@@ -113,7 +113,7 @@ impl Task {
     /// Passes the marks that the tasklet has reached. Returns whether there were any.
     #[cold]
     fn pass_marks(&self, tasklet: &mut dyn Tasklet, shared: &Shared) -> bool {
-        let beside = self.shadow.is_some();
+        let beside = self.shadow.as_ref();
         let passer = Passer { task: self.order, name: &self.name, role: self.watched.role, beside };
         let passed = shared.marks.pass(passer, tasklet, shared.cancelled() > 0);
         self.retired.store(passed.retires, Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl Task {
     fn end_of_shadow(&self, mut occupant: Occupant<'_>, shared: &Shared) -> Progress {
         let broken = self.give_up(occupant.take(), shared);
         drop(occupant);
-        drop(broken);
+        broken.into_iter().for_each(|broken| broken.report(shared));
         // A thread outside the run may have ended it.
         let told = caught(|| shared.marks.tell(shared)).err().map(|payload| self.broken(shared, None, payload));
         told.into_iter().for_each(|broken| broken.report(shared));
@@ -192,6 +192,11 @@ impl Task {
             // The stream has ended downstream; nothing reads this tasklet's output.
             return (Progress::DONE, Some(Broken::ignored(payload)));
         }
+        if payload.is::<GivenUp>() {
+            // Of a version that is over, the next step drops the tasklet.
+            let progress = if self.is_left_over() { Progress::WORKED } else { Progress::NONE };
+            return (progress, None);
+        }
         if let Some(shadow) = &self.shadow {
             let stage = tasklet.failed_in().unwrap_or(&self.name).to_owned();
             let number = tasklet.failed_at().map(SequenceNumber);
@@ -199,17 +204,15 @@ impl Task {
             shadow.finish(ShadowEnd::Failed { stage, number, cause }, &shared.marks);
             return (Progress { worked: true, ..Progress::DONE }, Some(Broken::ignored(payload)));
         }
-        if payload.is::<GivenUp>() {
-            return (Progress::NONE, None);
-        }
         let stage = tasklet.failed_in().unwrap_or(&self.name);
         let clock = tasklet.failed_on().unwrap_or(self.clock);
         (Progress::NONE, Some(self.broken_in((stage, clock), shared, tasklet.failed_at(), payload)))
     }
 
     /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller
-    /// [reports](Broken::report) the result.
+    /// [reports](Broken::report) the result. That is no failure of the run if the tasklet is of a version beside it.
     pub(super) fn give_up(&self, tasklet: Option<Box<dyn Tasklet>>, shared: &Shared) -> Option<Broken> {
-        caught(|| drop(tasklet)).err().map(|payload| self.broken(shared, None, payload))
+        let payload = caught(|| drop(tasklet)).err()?;
+        Some(if self.shadow.is_some() { Broken::ignored(payload) } else { self.broken(shared, None, payload) })
     }
 }

@@ -36,7 +36,7 @@ pub enum ShadowEnd {
         /// Why.
         cause: String,
     },
-    /// The program dropped it, another pipeline replaced the running one, or the run ended.
+    /// The program dropped it, or another pipeline replaced the running one.
     Dropped,
     /// It has taken the place of the running version.
     CutOver,

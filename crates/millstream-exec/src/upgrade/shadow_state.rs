@@ -33,7 +33,7 @@ impl ShadowState {
         self.over.store(end != ShadowEnd::CutOver, Ordering::Release);
         *known = Some(end.clone());
         drop(known);
-        marks.shadow_is_over(end);
+        marks.shadow_is_over(self, end);
     }
 
     /// Records that the shadow was refused.

@@ -101,6 +101,22 @@ fn a_run_that_was_stopped_has_no_snapshot_while_its_states_are_dropped() {
 }
 
 #[test]
+fn a_run_keeps_no_snapshot_that_was_taken() {
+    let state = Arc::new(());
+    let (sender, receiver) = source::channel(4);
+    let held = pipeline::<u64>().scan(state.clone(), |_, x| *x).from(receiver).to(sink::collect());
+    let run = Rings::new().start(held).unwrap();
+    sender.send(1).unwrap();
+    let before = Arc::strong_count(&state);
+    let snapshots = [run.snapshot().unwrap(), run.snapshot().unwrap()];
+    assert_eq!(Arc::strong_count(&state), before + 2);
+    drop(snapshots);
+    assert_eq!(Arc::strong_count(&state), before);
+    drop(sender);
+    assert_eq!(run.wait().unwrap().0, [1]);
+}
+
+#[test]
 fn many_producers_share_one_mark() {
     let (senders, poller) = fan_in::<u64>(3).open(&Rings::new()).unwrap();
     let p = pipeline::<u64>().fold(0, |sum, x| *sum += x, |sum| sum);

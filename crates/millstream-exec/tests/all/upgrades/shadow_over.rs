@@ -1,9 +1,10 @@
 //! What is left of a shadow that is over: nothing that the run, its next change or its report has to do with.
 
 use super::{number, sums_from};
-use millstream_core::{Arrow, pipeline};
-use millstream_exec::{JobExt, Rings, Runner, ShadowEnd, Upgrade, UpgradeError, sink, source};
+use millstream_core::{Arrow, Retry, SequenceNumber, TryMapExt, pipeline};
+use millstream_exec::{JobExt, Rings, Runner, Shadow, ShadowEnd, Upgrade, UpgradeError, sink, source};
 use millstream_testkit::within;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -112,5 +113,100 @@ fn a_shadow_that_is_over_keeps_no_values() {
         }
         drop((differs, sender));
         assert_eq!(run.wait().unwrap().0, sums_from(u64::MAX, 5));
+    });
+}
+
+/// Its drop panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("boom"));
+    }
+}
+
+#[test]
+fn a_shadow_whose_closure_panics_in_its_drop_leaves_the_run_alone() {
+    for fails in [false, true] {
+        soon(move || {
+            let (sender, receiver) = source::channel(16);
+            let run = Rings::new().workers(2).start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+            sender.send_all(0..10).unwrap();
+            let bomb = Bomb;
+            let holds = pipeline::<u64>().map(move |x: &u64| {
+                let _held = &bomb;
+                assert!(!fails || *x < 12, "no room for {x}");
+                *x
+            });
+            let shadow = run.shadow(holds.named("holds").then(sums!(0))).unwrap();
+            sender.send_all(10..15).unwrap();
+            match shadow.wait(5) {
+                Ok(agreed) => assert!(!fails && agreed == 5),
+                Err(end) => assert!(fails && matches!(end, ShadowEnd::Failed { .. }), "{end}"),
+            }
+            drop(shadow);
+            let stopper = run.stopper();
+            while stopper.unfinished().iter().any(|stage| stage.stage == "holds") {
+                std::thread::yield_now();
+            }
+            sender.send_all(15..20).unwrap();
+            assert_eq!(run.upgrade(sums!(1)), Ok(number(20)));
+            sender.send_all(20..25).unwrap();
+            drop(sender);
+            assert_eq!(run.wait().unwrap().0, sums_from(20, 25));
+        });
+    }
+}
+
+/// A stage of it waits an hour before it tries again.
+#[test]
+fn a_shadow_that_is_over_ends_its_pause_and_a_pause_that_is_given_up_is_no_failure() {
+    for stops in [false, true] {
+        soon(move || {
+            let (calls, called) = channel();
+            let retry = Retry::times(1).backoff(Duration::from_secs(3600));
+            let busy = pipeline::<u64>().try_map_retry(retry, move |_| {
+                let _ = calls.send(());
+                Err::<u64, _>("busy")
+            });
+            let (sender, receiver) = source::channel(16);
+            let run = Rings::new().workers(2).start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+            let shadow = run.shadow(busy.then(sums!(0))).unwrap();
+            sender.send(0).unwrap();
+            called.recv().unwrap();
+            if stops {
+                run.stop_now().unwrap();
+                assert_eq!(shadow.end(), None);
+                return;
+            }
+            drop(shadow);
+            // More than the source's ring has room for.
+            sender.send_all(1..40).unwrap();
+            drop(sender);
+            assert_eq!(run.wait().unwrap().0, sums_from(u64::MAX, 40));
+        });
+    }
+}
+
+#[test]
+fn a_closure_of_the_run_cannot_wait_for_a_shadow() {
+    soon(|| {
+        let slot: Arc<Mutex<Option<Shadow>>> = Arc::default();
+        let inner = slot.clone();
+        let waits = sink::each(move |_: SequenceNumber, _: &u64| {
+            let shadow = loop {
+                if let Some(shadow) = inner.lock().unwrap().take() {
+                    break shadow;
+                }
+                std::thread::yield_now();
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| shadow.wait(1))).is_err());
+        });
+        let (sender, receiver) = source::channel(16);
+        let run = Rings::new().workers(1).start(sums!(0).from(receiver).to(waits)).unwrap();
+        *slot.lock().unwrap() = Some(run.shadow(sums!(0)).unwrap());
+        sender.send(0).unwrap();
+        drop(sender);
+        run.wait().unwrap();
     });
 }

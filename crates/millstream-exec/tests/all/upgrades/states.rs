@@ -2,7 +2,7 @@
 
 use super::number;
 use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, pipeline};
-use millstream_exec::{JobExt, Rings, RunError, Runner, Upgrade, UpgradeError, sink, source};
+use millstream_exec::{JobExt, Migrations, Rings, RunError, Runner, Upgrade, UpgradeError, sink, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,11 +37,14 @@ fn states_are_moved_and_not_cloned() {
     let before = clones.load(Ordering::Relaxed);
     assert!(before > 40, "a clone for each key: {before}");
     for _ in 0..5 {
+        // The run keeps nothing of a snapshot that is gone.
+        drop(run.snapshot().unwrap());
         run.upgrade(version(2)).unwrap();
     }
-    // Those with which the stages would begin: two where the pipeline is made, and some where it is wired.
+    // Those with which the stages would begin: two where the pipeline is made, and some where it is wired; and that of
+    // the sum in each snapshot.
     let clones = clones.load(Ordering::Relaxed) - before;
-    assert!(clones < 5 * 10, "{clones} clones");
+    assert!(clones < 5 * 11, "{clones} clones");
     sender.send_all(1000..2000).unwrap();
     drop(sender);
     let (all, report) = run.wait().unwrap();
@@ -213,6 +216,17 @@ fn a_stage_begins_fresh_if_that_is_said() {
     assert_eq!(Rings::new().upgrade_at(number(3), next).collect(old().from(0..5)), Ok(counted));
     // Those of keys go on with the keys.
     let keyed = || pipeline::<u64>().shard_by(|x| x % 2, 1, |p| p.scan(V1::default(), v1).named("book")).named("keys");
-    let rings = Rings::new().upgrade_at(number(3), Upgrade::to(keyed()).afresh("book").afresh("keys"));
+    let rings = Rings::new().upgrade_at(number(3), Upgrade::to(keyed()).afresh("book").afresh("keys.key-1"));
     assert_eq!(rings.collect(keyed().from(0..8)), Ok(keyed().model(0..8)));
+    // Also from a snapshot.
+    let (sender, receiver) = source::channel(8);
+    let run = Rings::new().start(keyed().from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..3).unwrap();
+    let snapshot = run.snapshot().unwrap();
+    drop((run, sender));
+    for stage in ["book", "keys.key-1"] {
+        let rules = Migrations::new().afresh(stage);
+        let rings = Rings::new().resume_changed(snapshot.clone(), keyed().plan(), rules);
+        assert_eq!(rings.collect(keyed().from(3..8)).unwrap(), keyed().model(0..8)[3..], "{stage}");
+    }
 }

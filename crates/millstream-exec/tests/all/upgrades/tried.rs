@@ -49,6 +49,9 @@ fn a_version_that_does_not_fail_takes_over_after_its_numbers() {
             assert_eq!(all, expected, "{tried} from {at} on");
             let changes: Vec<_> = report.changes.iter().map(|change| (change.version, change.at)).collect();
             assert_eq!((changes, report.refused_changes), (vec![(2, number(at + tried))], Vec::new()));
+            let rows: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.moved)).collect();
+            let (new, old) = (("room", 101 - at - tried), ("map-1", at + tried));
+            assert_eq!(rows, [("source", 101), new, ("sum", 101), old, ("sink", 101)]);
             assert_eq!(Inline::new(rings.clone()).collect(job()), Ok(expected.clone()));
             for seed in 0..5 {
                 assert_eq!(Stepped::new(rings.clone(), seed).collect(job()), Ok(expected.clone()), "seed {seed}");
@@ -181,6 +184,17 @@ fn a_version_with_other_numbers_cannot_take_over() {
         let why = &report.refused_changes[0].why;
         assert!(why.contains(&format!("the shadow yields {word} outputs for the same input")), "{why}");
     }
+}
+
+#[test]
+fn a_trial_that_is_over_at_the_number_of_another_change_comes_before_it() {
+    let rings = Rings::new().batch(4).upgrade_at(number(10), Upgrade::to(failing(NEVER)).tried(10));
+    let rings = rings.upgrade_at(number(20), sums!(2));
+    let (all, report) = rings.run(sums!(0).from(source::ready(0..30)).to(sink::collect())).unwrap();
+    let changes: Vec<_> = report.changes.iter().map(|change| (change.version, change.at.0)).collect();
+    assert_eq!((changes, report.refused_changes), (vec![(2, 20), (3, 20)], Vec::new()));
+    let tried = tried_from(10, 20, 30).into_iter().zip(0_u64..);
+    assert_eq!(all, tried.map(|(sum, n)| sum + (n + 1).saturating_sub(20)).collect::<Vec<_>>());
 }
 
 /// Another change takes the place of both; and the stream ends before the trial does.
