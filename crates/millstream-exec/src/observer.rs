@@ -163,7 +163,7 @@ impl Observer {
     pub fn last_change(&self) -> Option<ChangeReport> {
         let present = self.0.present.upgrade()?;
         let present = present.lock().unwrap_or_else(PoisonError::into_inner);
-        present.changes.last().cloned()
+        present.changes.back().cloned()
     }
 
     fn rings(&self) -> &[Watching] {

@@ -7,8 +7,8 @@ use crate::{ChangeReport, RefusedChange};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many refused changes are kept: a program may try for ever.
-const REFUSED: usize = 64;
+/// How many changes are kept, and how many refused ones: a program may go on for ever.
+const KEPT: usize = 64;
 
 /// The parts of a run that belong to the present version of its pipeline.
 pub(crate) struct Present {
@@ -16,8 +16,8 @@ pub(crate) struct Present {
     /// The sinks with names, those of earlier versions among them.
     pub(crate) side_sinks: SideSinks,
     pub(crate) ring_bytes: usize,
-    /// The changes so far.
-    pub(crate) changes: Vec<ChangeReport>,
+    /// The last changes.
+    pub(crate) changes: VecDeque<ChangeReport>,
     /// The last changes that were refused.
     pub(crate) refused: VecDeque<RefusedChange>,
     /// The version that runs beside this one.
@@ -27,14 +27,23 @@ pub(crate) struct Present {
 impl Present {
     /// The first version.
     pub(crate) fn first(observer: Observer, side_sinks: SideSinks, ring_bytes: usize) -> Self {
-        let (changes, refused) = (Vec::new(), VecDeque::new());
+        let (changes, refused) = (VecDeque::new(), VecDeque::new());
         Present { observer, side_sinks, ring_bytes, changes, refused, shadow: None }
     }
 
-    pub(crate) fn refuse(&mut self, refused: RefusedChange) {
-        if self.refused.len() == REFUSED {
-            self.refused.pop_front();
-        }
-        self.refused.push_back(refused);
+    pub(crate) fn change(&mut self, change: ChangeReport) {
+        keep(&mut self.changes, change);
     }
+
+    pub(crate) fn refuse(&mut self, refused: RefusedChange) {
+        keep(&mut self.refused, refused);
+    }
+}
+
+/// Keeps it as the last one.
+fn keep<T>(kept: &mut VecDeque<T>, last: T) {
+    if kept.len() == KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(last);
 }

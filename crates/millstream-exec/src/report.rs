@@ -46,7 +46,7 @@ pub struct Report {
     /// The producers of a [fan-in](crate::fan_in) that ended by a panic of their threads, if
     /// [`isolate_panics`](crate::FanIn::isolate_panics) is set.
     pub producer_panics: ProducerPanics,
-    /// The changes of the pipeline, in their order; none on queues.
+    /// The last 64 changes of the pipeline, in their order; none on queues.
     pub changes: Vec<ChangeReport>,
     /// The last 64 changes that were refused, in their order; none on queues.
     pub refused_changes: Vec<RefusedChange>,

@@ -256,7 +256,7 @@ pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: R
     present.side_sinks.extend(side_sinks);
     let (pauses, switched_in) = (report::pauses(retired.since, now), now.duration_since(begun));
     let report = ChangeReport { version, at: retired.at, reason, stages: check, states_moved, pauses, switched_in };
-    present.changes.push(report.clone());
+    present.change(report.clone());
     drop(present);
     pool.shared.trace.upgraded(&report);
     // A version that ran beside the retired one was replaced with it.

@@ -89,7 +89,7 @@ impl<R: RingRunner> Upgrader<R> {
     /// As [`Handle::changes`].
     #[must_use]
     pub fn changes(&self) -> Vec<ChangeReport> {
-        self.site.present().changes.clone()
+        self.site.present().changes.iter().cloned().collect()
     }
 
     pub(crate) fn ends(&self) -> Option<&Ends> {
@@ -117,7 +117,9 @@ impl<R: RingRunner> Upgrader<R> {
             if pool.shared.marks.changing() {
                 return None;
             }
-            let ended = pool.finished();
+            // Nothing is laid behind END, although the stages may have much left to do.
+            let too_late = pool.shared.source_has_ended() && pool.shared.marks.wants_change();
+            let ended = pool.finished() || too_late;
             let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
         };
@@ -131,7 +133,7 @@ impl<R: RingRunner> Upgrader<R> {
 
 impl Started {
     pub(super) fn changes(&self) -> Vec<ChangeReport> {
-        self.present().changes.clone()
+        self.present().changes.iter().cloned().collect()
     }
 
     pub(super) fn refused_changes(&self) -> Vec<RefusedChange> {
@@ -166,9 +168,9 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// Unless [`set_workers`](Handle::set_workers) has set it, the number of workers follows the tasklets of `next`, as
     /// it did those of the first pipeline. There are never more than cores, or than that pipeline had tasklets.
     ///
-    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate). The output pauses for
-    /// as long as a number takes to pass through the pipeline; [`changes`](Handle::changes) says how long each stage
-    /// paused.
+    /// States are moved and not cloned, except those with a [migration](crate::Upgrade::migrate), and states of keys
+    /// that a [`Snapshot`] still holds. The output pauses for as long as a number takes to pass through the pipeline;
+    /// [`changes`](Handle::changes) says how long each stage paused.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -208,7 +210,7 @@ impl<O, R: RingRunner> Handle<O, R> {
         Upgrader { pool: pool.clone(), ends: ends.clone(), site: site.clone(), runner: PhantomData }
     }
 
-    /// The changes of the pipeline so far, in their order: their numbers, what became of each stage, and the pauses.
+    /// The last 64 changes of the pipeline, in their order: their numbers, what became of each stage, and the pauses.
     #[must_use]
     pub fn changes(&self) -> Vec<ChangeReport> {
         self.started.changes()

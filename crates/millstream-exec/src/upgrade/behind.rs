@@ -61,7 +61,7 @@ impl Behind {
     /// If that function panics.
     pub(super) fn begin(&mut self, at: SequenceNumber) -> Result<(), UpgradeError> {
         let Some(begins) = self.begins.take() else { return Ok(()) };
-        caught(|| begins(at)).map_err(|payload| UpgradeError::Panicked(into_message(payload)))
+        caught(|| begins(at)).map_err(|payload| UpgradeError::Begins(into_message(payload)))
     }
 
     /// The version does not begin.

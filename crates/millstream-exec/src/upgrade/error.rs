@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpgradeError {
-    /// The run has ended.
+    /// The run has ended, or its source: no number comes at which the pipeline could be replaced.
     Ended,
     /// The new pipeline reads other items, or yields another shape, than the run's.
     OtherEnds {
@@ -47,13 +47,18 @@ pub enum UpgradeError {
     Draining,
     /// The user's code panicked while the new pipeline was wired: the `start` of a kernel, for example.
     Panicked(String),
+    /// The pipeline was replaced, and the function that
+    /// [`upgrade_and_snapshot`](crate::Upgrader::upgrade_and_snapshot) calls then panicked. The run fails.
+    Begins(String),
 }
 
 impl fmt::Display for UpgradeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the pipeline was not replaced: ")?;
+        if !matches!(self, UpgradeError::Begins(_)) {
+            f.write_str("the pipeline was not replaced: ")?;
+        }
         match self {
-            UpgradeError::Ended => f.write_str("the run was over already"),
+            UpgradeError::Ended => f.write_str("the run, or its source, was over already"),
             UpgradeError::OtherEnds { run: [gives, takes], next: [input, output] } => write!(
                 f,
                 "the new one takes `{input}` and yields `{output}`; \
@@ -77,6 +82,9 @@ impl fmt::Display for UpgradeError {
             UpgradeError::UnderWay => f.write_str("another change is under way: try again when it is over"),
             UpgradeError::Draining => f.write_str("the run is being drained"),
             UpgradeError::Panicked(why) => write!(f, "user code {why} while the new one was wired"),
+            UpgradeError::Begins(why) => {
+                write!(f, "the pipeline was replaced, and the function that is called then {why}")
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{number, sums_from};
 use millstream_core::{Arrow, SequenceNumber, pipeline};
-use millstream_exec::{JobExt, Rings, Runner, Snapshot, Upgrade, UpgradeError, sink, source};
+use millstream_exec::{JobExt, Rings, RunError, Runner, Snapshot, Upgrade, UpgradeError, sink, source};
 use millstream_testkit::within;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -77,4 +77,20 @@ fn a_change_that_is_refused_leaves_none_and_calls_nothing() {
     sender.send_all(10..20).unwrap();
     drop(sender);
     assert_eq!(run.wait().unwrap().0, sums_from(10, 20));
+}
+
+#[test]
+fn a_function_that_panics_when_the_version_begins_fails_the_run_and_the_version_has_begun() {
+    let (sender, receiver) = source::channel(16);
+    let run = Rings::new().start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..10).unwrap();
+    // The run may have failed by the time at which this thread looks.
+    let changed = run.upgrader().upgrade_and_snapshot(sums!(1), |_| panic!("disk"));
+    assert!(matches!(changed, Ok((_, None)) | Err(UpgradeError::Ended)), "{changed:?}");
+    let ended = run.join();
+    let failure = ended.failure.unwrap();
+    assert_eq!(failure, RunError::Upgrade(UpgradeError::Begins("panicked: disk".to_owned())));
+    let text = "the pipeline was replaced, and the function that is called then panicked: disk";
+    assert!(failure.to_string().ends_with(text), "{failure}");
+    assert_eq!(ended.report.changes.iter().map(|change| change.at).collect::<Vec<_>>(), [number(10)]);
 }

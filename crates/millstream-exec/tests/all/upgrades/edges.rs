@@ -174,3 +174,18 @@ fn a_closure_of_the_run_cannot_wait_for_its_upgrade() {
     .unwrap();
     drop(slot.lock().unwrap().take());
 }
+
+/// A run may go on for months, and change every minute.
+#[test]
+fn the_last_64_changes_are_kept() {
+    let (sender, receiver) = source::channel(4);
+    let run = Rings::new().start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+    for _ in 0..70 {
+        run.upgrade(sums!(0)).unwrap();
+    }
+    let versions: Vec<_> = run.changes().iter().map(|change| change.version).collect();
+    assert_eq!(versions, (8..=71).collect::<Vec<_>>());
+    sender.send(1).unwrap();
+    drop(sender);
+    assert_eq!(run.wait().unwrap().0, [1]);
+}

@@ -2,7 +2,9 @@
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{JobExt, Rings, Runner, UpgradeError, sink, source};
+use millstream_testkit::within;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[test]
 fn an_upgrade_of_a_run_that_is_over_or_stopped_is_none() {
@@ -40,4 +42,26 @@ fn an_upgrade_of_a_run_that_is_over_or_stopped_is_none() {
     assert_eq!(run.upgrade(stuck()), Err(UpgradeError::Ended));
     stops.join().unwrap();
     drop(shut);
+}
+
+/// It does not wait for what the stages have left to do.
+#[test]
+fn an_upgrade_after_the_end_of_the_source_is_none() {
+    within(Duration::from_secs(60), || {
+        let gate: Arc<Mutex<()>> = Arc::default();
+        let (shut, behind) = (gate.lock().unwrap(), gate.clone());
+        let (sender, receiver) = source::channel::<u64>(4);
+        let stuck = pipeline::<u64>().map_blocking(move |x| {
+            drop(behind.lock());
+            *x
+        });
+        let run = Rings::new().start(stuck.from(receiver).to(sink::collect())).unwrap();
+        sender.send(1).unwrap();
+        drop(sender);
+        assert_eq!(run.upgrade(pipeline::<u64>().map(|x| *x)), Err(UpgradeError::Ended));
+        assert_eq!(run.upgrade(pipeline::<u64>().map(|x| *x)), Err(UpgradeError::Ended), "none is under way");
+        drop(shut);
+        assert_eq!(run.wait().unwrap().0, [1]);
+    })
+    .unwrap();
 }
