@@ -63,6 +63,9 @@ impl Figure {
 pub(crate) struct Ratio {
     pub(crate) case: &'static str,
     pub(crate) who: &'static str,
+    /// The two contestants, if they are not `ours` and `who`: the first one's speed over the second one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pair: Option<[&'static str; 2]>,
     pub(crate) median: f64,
     pub(crate) min: f64,
     pub(crate) max: f64,
@@ -78,11 +81,12 @@ impl Ratio {
     pub(crate) fn new(case: &'static str, who: &'static str, samples: Vec<f64>, bound: Option<f64>) -> Self {
         let samples: Vec<_> = samples.into_iter().map(rounded).collect();
         let (min, max) = (least(&samples), greatest(&samples));
-        Ratio { case, who, median: median(&samples), min, max, bound, samples }
+        Ratio { case, who, pair: None, median: median(&samples), min, max, bound, samples }
     }
 
+    /// A median that is no number misses its bound.
     pub(crate) fn misses(&self) -> bool {
-        self.bound.is_some_and(|bound| self.median < bound * (1.0 - TOLERANCE))
+        self.bound.is_some_and(|bound| self.median.is_nan() || self.median < bound * (1.0 - TOLERANCE))
     }
 }
 
@@ -290,6 +294,7 @@ mod tests {
         assert!(!ratio(1.1).misses());
         assert!(!ratio(0.951).misses());
         assert!(ratio(0.949).misses());
+        assert!(ratio(f64::NAN).misses());
         assert!(!Ratio::new("speed", "fused", vec![0.1], None).misses());
     }
 

@@ -3,8 +3,12 @@
 //! No figure in it is typed by hand. A line `{{NAME WORDS...}}` of the words becomes a table; inside a line, `{{...}}`
 //! becomes a figure.
 
+mod counted;
+mod digits;
 mod fill;
 mod kept;
+mod lost;
+mod pairs;
 
 use crate::failure::Failure;
 use kept::Kept;

@@ -148,6 +148,12 @@ impl Speeds {
         Some(Ratio::new(self.case, name, ratios.collect(), bound))
     }
 
+    /// The first of two contestants' speed over the second one's.
+    pub(crate) fn pair(&self, pair: [&'static str; 2], name: &'static str, bound: Option<f64>) -> Option<Ratio> {
+        let ratio = self.ratio_between(&[pair[0]], &[pair[1]], name, bound)?;
+        Some(Ratio { pair: Some(pair), ..ratio })
+    }
+
     /// The goes of the fastest of these in each turn; `None` if none of them took part.
     fn fastest(&self, names: &[&str]) -> Option<Vec<&Goes>> {
         let taking_part = self.of.iter().filter(|(who, _)| names.contains(who));
@@ -210,6 +216,8 @@ mod tests {
         assert_eq!(speeds().ratio_as("best", &["a", "b"], None).unwrap().samples, [0.5, 2.0]);
         assert_eq!(speeds().ratio_between(&["a", "b"], &["ours"], "best", None).unwrap().samples, [2.0, 0.5]);
         assert!(speeds().ratio("absent", None).is_none());
+        let pair = speeds().pair(["a", "b"], "a-over-b", None).unwrap();
+        assert_eq!((pair.samples, pair.pair), (vec![4.0, 0.5], Some(["a", "b"])));
     }
 
     /// In two of three goes both have cores far apart, where they are as fast as each other.

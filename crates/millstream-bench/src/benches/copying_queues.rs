@@ -5,7 +5,8 @@
 //! values.
 //!
 //! Case `plain` has no fan-out, and case `5-sharded` has the map in two shards. On rings all halves are the same slot;
-//! on queues a fan-out has a thread that copies and a thread that zips.
+//! on queues a fan-out has a thread that copies and a thread that zips. Case `more-ways` compares the factors by which
+//! rings are faster at 2, 5, 10 and 20 ways: it must grow from each to the next.
 //!
 //! The bytes, the peak memory and the user-mode processor time (`-alloc`, `-peak`, `-user`) are of one run in a process
 //! of its own.
@@ -134,7 +135,19 @@ fn all(v: &mut Visit<'_>) -> Result<(), Failure> {
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let mut results = Vec::new();
     all(&mut Visit::Measured(Measured { setting, results: &mut results }))?;
-    Ok(Results::joined(results))
+    let results = Results::joined(results);
+    let more = MORE_WAYS.iter().filter_map(|ways| more_ways(&results.ratios, ways)).collect();
+    Ok(Results::joined([results, Results { ratios: more, ..Results::default() }]))
+}
+
+/// Fewer ways, more ways, and the name of their comparison.
+const MORE_WAYS: [[&str; 3]; 3] = [["2", "5", "5-over-2"], ["5", "10", "10-over-5"], ["10", "20", "20-over-10"]];
+
+/// How many times the factor by which rings are faster is as large with more ways.
+fn more_ways(ratios: &[Ratio], [fewer, more, name]: &[&'static str; 3]) -> Option<Ratio> {
+    let of = |case: &str| ratios.iter().find(|ratio| ratio.case == case).map(|ratio| &ratio.samples);
+    let grown = of(*more)?.iter().zip(of(*fewer)?).map(|(more, fewer)| more / fewer);
+    Some(Ratio::new("more-ways", name, grown.collect(), Some(1.0)))
 }
 
 /// Runs one case in this process, which is one of its own.
@@ -227,4 +240,18 @@ where
 {
     let join = |sum: &mut u64, _, x: &u64| *sum = work::joined(*sum, *x);
     Ok(on.run(pipeline.from(source::ready((0..n).map(T::of))).to_fold(0, join))?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_that_does_not_grow_with_the_ways_misses_its_bound() {
+        let ratios = [("2", 4.0), ("5", 10.0), ("10", 10.0), ("20", 8.0)]
+            .map(|(case, factor)| Ratio::new(case, "queues", vec![factor], None));
+        let grown: Vec<_> = MORE_WAYS.iter().filter_map(|ways| more_ways(&ratios, ways)).collect();
+        let found: Vec<_> = grown.iter().map(|ratio| (ratio.who, ratio.median, ratio.misses())).collect();
+        assert_eq!(found, [("5-over-2", 2.5, false), ("10-over-5", 1.0, false), ("20-over-10", 0.8, true)]);
+    }
 }

@@ -43,7 +43,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     }
     cases.push(rates::run(setting, workers, states)?);
     if setting.effort != Effort::Quick && setting.items.is_none() {
-        cases.push(Results { scaling: scaling::run(setting)?, ..Results::default() });
+        let scaling = scaling::run(setting)?;
+        cases.push(Results { ratios: scaling::dear_over_cheap(&scaling), scaling, ..Results::default() });
     }
     Ok(Results::joined(cases))
 }

@@ -86,9 +86,9 @@ fn total(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
 }
 
-/// Numbers a second, observed and not, and the time between two samples.
+/// Numbers a second, observed and not, and the time between two samples. A run is long enough for a hundred of them.
 fn times(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(200_000_000, 50_000_000);
+    let n = setting.items(2_000_000_000, 1_000_000_000);
     let expected = (0..n).fold(0, |sum: u64, x| sum.wrapping_add(work::second(work::first(x))));
     let rings = setting.rings(1);
     let mut apart = Vec::new();
@@ -105,7 +105,8 @@ fn times(setting: &Setting) -> Result<Results, Failure> {
     let ratio = speeds.ratio("unobserved", None);
     let mut results = speeds.results([ratio]);
     results.figures.push(Figure::new("spacing", "ours", apart.clone(), Unit::Seconds));
-    let ratios = apart.iter().map(|apart| SPACING / apart).collect();
+    // Samples that come too often are as wrong as those that come too seldom.
+    let ratios = apart.iter().map(|apart| (SPACING / apart).min(apart / SPACING)).collect();
     results.ratios.push(Ratio::new("spacing", "limit", ratios, Some(1.0 / 1.2)));
     Ok(results)
 }
@@ -118,12 +119,23 @@ fn ours(rings: &Rings, n: u64, observed: bool) -> Result<(u64, Option<f64>), Fai
     let watch = observed.then(|| Watch::attach(run.observer())).transpose().map_err(Failure::io("a thread"))?;
     let (sum, _) = run.wait()?;
     let all = watch.map(|watch| watch.finish());
-    Ok((sum, all.map(|all| all.span / all.looks.max(1) as f64)))
+    Ok((sum, all.map(|all| spacing(all.span, all.looks))))
+}
+
+/// The mean time between two of the looks of a span. The last one is at its end, wherever that is in its interval.
+fn spacing(span: f64, looks: u64) -> f64 {
+    span / looks.saturating_sub(1).max(1) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hundred_and_one_looks_have_a_hundred_intervals() {
+        assert!((spacing(0.1, 101) - SPACING).abs() < 1e-9);
+        assert!(spacing(0.0, 1) < 1e-9);
+    }
 
     #[test]
     fn the_worker_is_the_thread_with_the_most_instructions() {

@@ -106,9 +106,9 @@ fn at(setting: &Setting, Set { case, alloc, items, nap, bounds }: Set) -> Result
     let [rings, sharded, queues, queues_sharded] = bounds;
     let ratios = [
         speeds.ratio("model", rings),
-        speeds.ratio_between(&["ours-sharded"], &["model"], "model-sharded", sharded),
-        speeds.ratio_between(&["queues"], &["model"], "model-queues", queues),
-        speeds.ratio_between(&["queues-sharded"], &["model"], "model-queues-sharded", queues_sharded),
+        speeds.pair(["ours-sharded", "model"], "model-sharded", sharded),
+        speeds.pair(["queues", "model"], "model-queues", queues),
+        speeds.pair(["queues-sharded", "model"], "model-queues-sharded", queues_sharded),
         speeds.ratio("queues", None),
         speeds.ratio("inline", None),
     ];

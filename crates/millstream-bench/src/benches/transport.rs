@@ -22,7 +22,8 @@ use millstream::core::SplitMix64;
 use millstream::exec::{Rate, TooMany};
 use millstream::prelude::*;
 use queue::{queued, queued_by_all};
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// The capacity of the rings of `three-to-one`. Case `small` has fewer slots.
@@ -32,11 +33,13 @@ const SMALL: usize = 1024;
 const STOP: Duration = Duration::from_millis(200);
 /// The time that a poll waits.
 const POLL: Duration = Duration::from_millis(100);
-/// The contestants whose one, three and five consumers share the work.
-const SHARED: [(&str, [(usize, &str); 3]); 2] = [
-    ("rings, on as many workers as improve throughput", [(1, "ours"), (3, "ours-share-3"), (5, "ours-share-5")]),
-    ("the queue", [(1, "queue"), (3, "queue-share-3"), (5, "queue-share-5")]),
+/// The ratios of three and of five consumers that share the work to one.
+const SHARED: [(&str, [(usize, &str); 2]); 2] = [
+    ("rings, on as many workers as improve throughput", [(3, "share-3"), (5, "share-5")]),
+    ("the queue", [(3, "queue-share-3"), (5, "queue-share-5")]),
 ];
+/// The seed's ring moves more than three times as much as its queue.
+const OVER_QUEUE: Option<f64> = Some(3.0);
 static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let mut random = SplitMix64::new(0);
     (0..4096).map(|_| random.draw()).collect()
@@ -47,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let timelines = if setting.plotted { timeline::run(setting)? } else { Vec::new() };
     Ok(Results::joined([
         in_batches(setting, n)?,
-        of_one(setting, "batch-8", Batches { n: n.div_ceil(8), batch: 8 }, CAPACITY, Some(10.0))?,
+        of_one(setting, "batch-8", Batches { n: n.div_ceil(8), batch: 8 }, CAPACITY, OVER_QUEUE)?,
         of_one(setting, "batch-256", Batches { n, batch: 256 }, CAPACITY, None)?,
         of_one(setting, "single", Batches { n: n.div_ceil(32), batch: 1 }, CAPACITY, Some(10.0))?,
         of_one(setting, "small", Batches { n: n.div_ceil(4), batch: 64 }, SMALL, None)?,
@@ -55,6 +58,15 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         stops(setting)?,
         Results { timelines, ..Results::default() },
     ]))
+}
+
+/// This pipeline with one more consumer that sees every event: it adds the sum of their values to `$seen`.
+macro_rules! with_consumer {
+    ($p:expr, $seen:expr) => {{
+        let seen = Arc::clone($seen);
+        let at_end = move |sum: u64| seen.fetch_add(sum, Ordering::Relaxed);
+        $p.tee(|p| p.fold(0_u64, |sum, x| *sum = sum.wrapping_add(mixed(x)), at_end))
+    }};
 }
 
 fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
@@ -67,20 +79,29 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         let rings = rings.clone();
         Contestant::new(who, expected, move || consume(&rings, Batches { n, batch }))
     };
+    let ours_by_all = |who, consumers, consume: fn(&Rings, Batches, &Arc<AtomicU64>) -> Result<u64, Failure>| {
+        let rings = rings.clone();
+        Contestant::new(who, expected.wrapping_add(to_all(consumers)), move || {
+            let seen = Arc::new(AtomicU64::new(0));
+            let sum = consume(&rings, Batches { n, batch }, &seen)?;
+            Ok(sum.wrapping_add(seen.load(Ordering::Relaxed)))
+        })
+    };
     let contestants = vec![
         ours("ours", polled),
         ours("ours-share-3", |rings, what| shared_by_number(rings, 3, what)),
         ours("ours-share-5", |rings, what| shared_by_number(rings, 5, what)),
         ours("ours-one-worker-3", |rings, what| shared_by_number(&rings.clone().workers(1), 3, what)),
         ours("ours-spread-3", |rings, what| shared_by_number(&rings.clone().workers(2), 3, what)),
-        ours("ours-all-1", |rings, what| summed(pipeline::<u64>().tee(|p| p.map(mixed)), rings, what)),
-        ours("ours-all-3", |rings, what| {
-            let p = pipeline::<u64>().tee(|p| p.map(mixed)).tee(|p| p.map(mixed)).tee(|p| p.map(mixed));
-            summed(p, rings, what)
+        ours_by_all("ours-all-1", 1, |rings, what, seen| summed(with_consumer!(pipeline::<u64>(), seen), rings, what)),
+        ours_by_all("ours-all-3", 3, |rings, what, seen| {
+            let p = with_consumer!(pipeline::<u64>(), seen);
+            summed(with_consumer!(with_consumer!(p, seen), seen), rings, what)
         }),
-        ours("ours-all-5", |rings, what| {
-            let p = pipeline::<u64>().tee(|p| p.map(mixed)).tee(|p| p.map(mixed)).tee(|p| p.map(mixed));
-            summed(p.tee(|p| p.map(mixed)).tee(|p| p.map(mixed)), rings, what)
+        ours_by_all("ours-all-5", 5, |rings, what, seen| {
+            let p = with_consumer!(with_consumer!(pipeline::<u64>(), seen), seen);
+            let p = with_consumer!(with_consumer!(p, seen), seen);
+            summed(with_consumer!(p, seen), rings, what)
         }),
         Contestant::new("queue", expected, || queued(1, Batches { n, batch }, CAPACITY)),
         Contestant::new("queue-share-3", expected, || queued(3, Batches { n, batch }, CAPACITY)),
@@ -90,9 +111,9 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         Contestant::new("queue-all-5", to_all(5), || queued_by_all(5, Batches { n, batch }, CAPACITY)),
     ];
     let speeds = take_turns(setting, work, contestants)?;
-    let pair = |ours, theirs, name, bound| speeds.ratio_between(&[ours], &[theirs], name, bound);
+    let pair = |ours, theirs, name, bound| speeds.pair([ours, theirs], name, bound);
     let ratios = [
-        pair("ours", "queue", "queue", Some(10.0)),
+        speeds.ratio("queue", OVER_QUEUE),
         pair("ours-share-3", "ours", "share-3", Some(0.5)),
         pair("ours-share-5", "ours", "share-5", Some(0.5)),
         pair("ours-one-worker-3", "ours", "one-worker-3", None),
@@ -110,17 +131,18 @@ fn in_batches(setting: &Setting, n: u64) -> Result<Results, Failure> {
         pair("queue-all-5", "queue-all-1", "queue-all-5", None),
     ];
     let results = speeds.results(ratios);
-    Ok(Results { notes: advice(&results.figures), ..results })
+    Ok(Results { notes: advice(&results.ratios), ..results })
 }
 
-/// The library's advice on contestants that differ in nothing but the number of consumers that share the work.
-fn advice(figures: &[Figure]) -> Vec<String> {
-    let of = |(what, contestants): &(&str, [(usize, &str); 3])| {
+/// The library's advice on contestants that differ in nothing but the number of consumers that share the work. The rate
+/// of one consumer is 1: ratios are of pairs in one turn, so they are steadier than the quotients of medians.
+fn advice(ratios: &[Ratio]) -> Vec<String> {
+    let of = |(what, shares): &(&str, [(usize, &str); 2])| {
         let rate = |(consumers, who): &(usize, &str)| {
-            let figure = figures.iter().find(|figure| figure.who == *who)?;
-            Some(Rate::new(*consumers, figure.value))
+            let ratio = ratios.iter().find(|ratio| ratio.who == *who)?;
+            Some(Rate::new(*consumers, ratio.median))
         };
-        let rates: Vec<_> = contestants.iter().filter_map(rate).collect();
+        let rates: Vec<_> = [Rate::new(1, 1.0)].into_iter().chain(shares.iter().filter_map(rate)).collect();
         TooMany::of(&rates).map(|found| format!("consumers of {what}: {found}"))
     };
     SHARED.iter().filter_map(of).collect()
@@ -249,4 +271,16 @@ fn seconds(stop: impl FnOnce() -> Result<(), Failure>) -> Result<f64, Failure> {
     let started = Instant::now();
     stop()?;
     Ok(started.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_by_the_ratios_of_pairs() {
+        let ratios = [("share-3", 0.97), ("share-5", 0.96), ("queue-share-3", 0.96), ("queue-share-5", 0.68)]
+            .map(|(who, median)| Ratio::new("speed", who, vec![median], None));
+        assert_eq!(advice(&ratios), ["consumers of the queue: 5 move 68% of what 1 moves: use 1"]);
+    }
 }

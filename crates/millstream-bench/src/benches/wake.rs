@@ -4,7 +4,7 @@
 mod strategies;
 
 use crate::failure::Failure;
-use crate::figure::Results;
+use crate::figure::{Figure, Ratio, Results};
 use crate::latency::{Quantile, Waiter, compare};
 use crate::rivals::Task;
 use crate::setting::Setting;
@@ -17,6 +17,11 @@ use std::time::{Duration, Instant};
 const WAKES: [Quantile; 2] = [Quantile { case: "p50", of: 0.50 }, Quantile { case: "p99", of: 0.99 }];
 const TRIPS: [Quantile; 2] = [Quantile { case: "trip-p50", of: 0.50 }, Quantile { case: "trip-p99", of: 0.99 }];
 
+/// A round trip is two hops, each of which takes less than a microsecond. In nanoseconds.
+const TWO_HOPS: f64 = 2000.0;
+/// A value that comes alone is not held back for others.
+const TEN_MILLISECONDS: f64 = 1e7;
+
 /// Long enough for a worker to have parked. The rivals' program pauses as long.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -26,11 +31,20 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rival = |shown_as, who, items| setting.rivals.waiter(shown_as, Task { workload: "wake", who, items, size: 0 });
     let mut waking = vec![Waiter::new("ours", || wakes(&rings, n, || PAUSE))];
     waking.extend(rival("crossbeam", "crossbeam", n));
-    let woken = compare(setting, &WAKES, waking)?;
+    let mut woken = compare(setting, &WAKES, waking)?;
+    woken.ratios.extend(within(&woken.figures, WAKES[1].case, "ten-milliseconds", TEN_MILLISECONDS));
     let trips = n * 50;
     let mut trying = vec![Waiter::new("ours", || round_trips(&rings, trips))];
     trying.extend(rival("condvar", "condvar", trips));
-    Ok(Results::joined([woken, compare(setting, &TRIPS, trying)?, strategies::run(setting)?]))
+    let mut tried = compare(setting, &TRIPS, trying)?;
+    tried.ratios.extend(within(&tried.figures, TRIPS[0].case, "two-microseconds", TWO_HOPS));
+    Ok(Results::joined([woken, tried, strategies::run(setting)?]))
+}
+
+/// The limit in nanoseconds over our waits.
+fn within(figures: &[Figure], case: &'static str, who: &'static str, limit: f64) -> Option<Ratio> {
+    let ours = figures.iter().find(|figure| figure.case == case && figure.who == "ours")?;
+    Some(Ratio::new(case, who, ours.samples.iter().map(|wait| limit / wait).collect(), Some(1.0)))
 }
 
 /// The times from before a send to the sink, whose worker has waited for `pause`.

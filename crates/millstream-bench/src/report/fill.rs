@@ -1,6 +1,9 @@
 //! Words with places for figures.
 
+use super::counted;
+use super::digits::{readable, three};
 use super::kept::{Figure, Kept, Machine, Ratio, Run};
+use super::lost;
 use crate::benches;
 use crate::figure::{TOLERANCE, median};
 use std::collections::BTreeSet;
@@ -37,7 +40,7 @@ pub(super) fn filled(words: &str, kept: &Kept) -> Result<String, String> {
     Ok(text)
 }
 
-const TABLES: [&str; 6] = ["about", "results", "lost", "machines", "commands", "open"];
+const TABLES: [&str; 7] = ["about", "results", "counters", "lost", "machines", "commands", "open"];
 
 fn is_table(place: &str) -> bool {
     TABLES.contains(&place.split(' ').next().unwrap_or_default())
@@ -63,7 +66,12 @@ fn table(place: &str, kept: &Kept, shown: &mut BTreeSet<String>) -> Result<Strin
             }
             Ok(results(&names, kept))
         }
-        "lost" => Ok(lost(kept)),
+        "counters" => {
+            names.iter().try_for_each(|name| about(name).map(drop))?;
+            let runs = names.iter().filter_map(|name| kept.of(name)).filter(|run| !run.counters.is_empty());
+            Ok(runs.map(counted::table).collect::<Vec<_>>().join("\n\n"))
+        }
+        "lost" => Ok(lost::lost(kept)),
         "machines" => Ok(machines(kept)),
         "open" => Ok(unmeasured(kept)),
         _ => {
@@ -98,17 +106,28 @@ fn results(names: &[&str], kept: &Kept) -> String {
     tables.chain(remarks).collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
-/// The ratios of a run, and its figures without a ratio.
+/// The ratios of a run, and its figures without a ratio: ours, or those of every contestant if ours has none.
 fn rows(run: &Run) -> String {
     let ratios = run.ratios.iter().map(|ratio| row(run, ratio));
-    let alone = run
-        .figures
-        .iter()
-        .filter(|figure| figure.who == "ours" && !run.ratios.iter().any(|ratio| ratio.case == figure.case));
-    let figures = alone.map(|Figure { case, value, unit, .. }| {
-        format!("| {} | {case} | {} | | | | |\n", run.bench, readable(*value, unit))
+    let alone = run.figures.iter().filter(|figure| {
+        let is_ours = figure.who == "ours" || run.figure(&figure.case, "ours").is_none();
+        let is_shown = run.ratios.iter().any(|ratio| ratio.case == figure.case && is_in(figure, ratio));
+        is_ours && !is_shown
+    });
+    let figures = alone.map(|Figure { case, who, value, unit }| {
+        let value = readable(*value, unit);
+        let cells = if who == "ours" { format!("{value} | | ") } else { format!("| {who} | {value} ") };
+        format!("| {} | {case} | {cells}| | |\n", run.bench)
     });
     ratios.chain(figures).collect()
+}
+
+/// Whether a ratio of the figure's case has this figure in its row.
+fn is_in(figure: &Figure, ratio: &Ratio) -> bool {
+    match &ratio.pair {
+        Some(pair) => pair.contains(&figure.who),
+        None => figure.who == "ours" || figure.who == ratio.who,
+    }
 }
 
 /// The notes of a run, and its chart.
@@ -126,18 +145,22 @@ fn row(run: &Run, ratio: &Ratio) -> String {
     let Ratio { case, who, .. } = ratio;
     let figure =
         |who: &str| run.figure(case, who).map_or("-".to_owned(), |figure| readable(figure.value, &figure.unit));
-    let bound = bound(ratio);
-    format!("| {} | {case} | {} | {who} | {} | {} | {bound} |\n", run.bench, figure("ours"), figure(who), spread(ratio))
+    let (bound, spread) = (bound(ratio), spread(ratio));
+    let (one, other, theirs) = match &ratio.pair {
+        Some([one, other]) => (format!("{one}: {}", figure(one)), other, figure(other)),
+        None => (figure("ours"), who, figure(who)),
+    };
+    format!("| {} | {case} | {one} | {other} | {theirs} | {spread} | {bound} |\n", run.bench)
 }
 
 /// The bound, and whether it holds.
-fn bound(ratio: &Ratio) -> String {
+pub(super) fn bound(ratio: &Ratio) -> String {
     let Some(bound) = ratio.bound else { return "-".to_owned() };
     let digits = format!("{bound:.3}");
     format!("{}, {}", digits.trim_end_matches('0').trim_end_matches('.'), verdict(ratio, bound))
 }
 
-fn verdict(ratio: &Ratio, bound: f64) -> &'static str {
+pub(super) fn verdict(ratio: &Ratio, bound: f64) -> &'static str {
     match ratio.median {
         median if median >= bound => "holds",
         median if median >= bound * (1.0 - TOLERANCE) => "within 5%",
@@ -145,27 +168,8 @@ fn verdict(ratio: &Ratio, bound: f64) -> &'static str {
     }
 }
 
-fn spread(ratio: &Ratio) -> String {
+pub(super) fn spread(ratio: &Ratio) -> String {
     format!("{} ({} to {})", three(ratio.median), three(ratio.min), three(ratio.max))
-}
-
-/// The yardsticks that no program outruns, and contestants of our own: a ratio below 1 is not a loss.
-const NO_RIVALS: [&str; 6] = ["limit", "kept", "unobserved", "one-worker", "cat", "yes-pv"];
-
-/// The ratios that miss their bound, and those that are slower than a rival.
-fn lost(kept: &Kept) -> String {
-    let mut text = "| bench | case | against | ratio | bound |\n|---|---|---|--:|--:|\n".to_owned();
-    for run in kept.runs() {
-        for ratio in &run.ratios {
-            let missed = ratio.bound.is_some_and(|bound| verdict(ratio, bound) == "**missed**");
-            if missed || ratio.median < 0.95 && !NO_RIVALS.contains(&ratio.who.as_str()) {
-                let bound = bound(ratio);
-                let _ =
-                    writeln!(text, "| {} | {} | {} | {} | {bound} |", run.bench, ratio.case, ratio.who, spread(ratio));
-            }
-        }
-    }
-    text.trim_end().to_owned()
 }
 
 /// The machines and days of the shown runs.
@@ -220,7 +224,8 @@ fn circumstances(run: &Run) -> String {
         Some(others) if *others > LOADED => {
             format!(" **Others used {:.0}% of the machine, so the figures are doubtful.**", others * 100.0)
         }
-        _ => String::new(),
+        Some(_) => String::new(),
+        None => " How busy the machine was is not known.".to_owned(),
     };
     let cores = if median(round_trips) > FAR { " **The cores shared no cache for most of the time.**" } else { "" };
     format!("{date}, {turns} ([files](crates/millstream-bench/runs/{directory})).{load}{cores}")
@@ -254,34 +259,9 @@ fn figure(place: &str, kept: &Kept) -> Result<String, String> {
     }
 }
 
-/// Three digits.
-fn three(value: f64) -> String {
-    match value.abs() {
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        1.0.. => format!("{value:.2}"),
-        0.0995.. => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
-/// A value with a prefix.
-fn readable(value: f64, unit: &str) -> String {
-    let with = |value: f64, prefix: &str, unit: &str| format!("{} {prefix}{unit}", three(value));
-    match (unit, value) {
-        ("ns", v) if v >= 1e6 => with(v / 1e6, "m", "s"),
-        ("ns", v) if v >= 1e3 => with(v / 1e3, "u", "s"),
-        ("s", v) if v < 0.1 => with(v * 1e3, "m", "s"),
-        ("ns" | "s" | "cores" | "x", v) => with(v, "", unit),
-        (_, v) if v >= 1e9 => with(v / 1e9, "G", unit),
-        (_, v) if v >= 1e6 => with(v / 1e6, "M", unit),
-        (_, v) if v >= 1e4 => with(v / 1e3, "k", unit),
-        (_, v) => with(v, "", unit),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::kept::Counters;
     use super::*;
 
     fn run(others: f64, median: f64) -> Run {
@@ -320,6 +300,8 @@ mod tests {
         let of = |median| filled("{{results chain2}}", &kept(0.5, median)).unwrap();
         assert!(of(0.88).contains("within 5%") && of(0.8).contains("0.9, **missed**"));
         assert!(of(0.8).contains("**Others used 50% of the machine"));
+        let unknown = Run { others: None, ..run(0.0, 1.0) };
+        assert!(filled("{{results chain2}}", &kept_of(unknown)).unwrap().contains("busy the machine was is not known"));
     }
 
     #[test]
@@ -352,6 +334,57 @@ mod tests {
     #[test]
     fn no_run_is_left_out() {
         assert_eq!(filled("words", &kept(0.0, 1.7)).unwrap_err(), "report.md shows no results of chain2");
+    }
+
+    /// A run with a ratio of these two.
+    fn of_pair(pair: [&str; 2]) -> Kept {
+        let mut run = run(0.0, 0.7);
+        run.ratios[0].bound = None;
+        run.ratios[0].pair = Some(pair.map(str::to_owned));
+        kept_of(run)
+    }
+
+    #[test]
+    fn a_rival_that_is_slower_than_another_is_no_loss() {
+        let lost = |pair| filled("{{results chain2}}\n{{lost}}", &of_pair(pair)).unwrap();
+        assert!(
+            lost(["ours-3", "ours"]).contains("\n| chain2 | speed | ours-3 over ours | 0.70 (0.50 to 2.00) | - |\n")
+        );
+        let text = lost(["fused", "cat"]);
+        assert!(!text.contains("over cat"), "{text}");
+        assert!(
+            text.contains("\n| chain2 | speed | fused: 3.40 Mitems/s | cat | - | 0.70 (0.50 to 2.00) | - |\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_contestants_of_older_runs_are_known() {
+        let mut transport = run(0.0, 0.7);
+        transport.bench = "transport".to_owned();
+        transport.ratios[0].who = "queue-all-3".to_owned();
+        let text = filled("{{results transport}}", &kept_of(transport)).unwrap();
+        assert!(text.contains("| queue-all-3: - | queue-all-1 | - | 0.70 "), "{text}");
+    }
+
+    #[test]
+    fn figures_of_a_case_without_ours_are_shown() {
+        let mut waits = run(0.0, 1.7);
+        waits.figures[0].case = "waits".to_owned();
+        waits.figures[0].who = "spinning".to_owned();
+        let text = filled("{{results chain2}}", &kept_of(waits)).unwrap();
+        assert!(text.contains("\n| chain2 | waits | | spinning | 5.98 Gitems/s | | |"), "{text}");
+    }
+
+    #[test]
+    fn counts_are_a_table_of_programs() {
+        let events = [("page-faults".to_owned(), 1234.0), ("task-clock".to_owned(), 8.9)].into();
+        let counters = Counters { case: "speed".to_owned(), who: "ours".to_owned(), events };
+        let counted = Run { counters: vec![counters], ..run(0.0, 1.7) };
+        let text = filled("{{counters chain2}}\n{{results chain2}}", &kept_of(counted)).unwrap();
+        let table = "| bench | case | program | page-faults | task-clock, ms |\n|---|---|---|--:|--:|\n\
+                     | chain2 | speed | ours | 1,234 | 9 |\n";
+        assert!(text.starts_with(table), "{text}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Runs that were kept.
 
+use super::pairs;
 use crate::benches;
 use crate::failure::Failure;
 use serde::Deserialize;
@@ -23,6 +24,8 @@ pub(super) struct Run {
     pub(super) round_trips: Vec<f64>,
     pub(super) figures: Vec<Figure>,
     pub(super) ratios: Vec<Ratio>,
+    #[serde(default)]
+    pub(super) counters: Vec<Counters>,
     #[serde(default)]
     pub(super) notes: Vec<String>,
     /// The directory of its file, below `runs`.
@@ -56,9 +59,19 @@ pub(super) struct Figure {
 }
 
 #[derive(Debug, Deserialize)]
+pub(super) struct Counters {
+    pub(super) case: String,
+    pub(super) who: String,
+    pub(super) events: BTreeMap<String, f64>,
+}
+
+#[derive(Debug, Deserialize)]
 pub(super) struct Ratio {
     pub(super) case: String,
     pub(super) who: String,
+    /// The two contestants, if they are not ours and `who`.
+    #[serde(default)]
+    pub(super) pair: Option<[String; 2]>,
     pub(super) median: f64,
     pub(super) min: f64,
     pub(super) max: f64,
@@ -106,9 +119,12 @@ impl Kept {
     }
 
     /// Of two runs of one day, the one in the later directory counts, so the order of the files does not matter.
-    pub(super) fn add(&mut self, run: Run) {
+    pub(super) fn add(&mut self, mut run: Run) {
         if benches::find(&run.bench).is_none() {
             return;
+        }
+        for ratio in run.ratios.iter_mut().filter(|ratio| ratio.pair.is_none()) {
+            ratio.pair = pairs::of(&run.bench, ratio);
         }
         let is_newer = |old: &Run| (&run.date, &run.directory) > (&old.date, &old.directory);
         if self.0.get(&run.bench).is_none_or(is_newer) {

@@ -3,7 +3,7 @@
 use super::STATES;
 use super::populations::{Design, measure};
 use crate::failure::Failure;
-use crate::figure::Scaling;
+use crate::figure::{Ratio, Scaling};
 use crate::setting::{Effort, Setting};
 use crate::waiting::Costs;
 use millstream_evolve::{Batch, Tuning};
@@ -39,4 +39,37 @@ pub(super) fn run(setting: &Setting) -> Result<Vec<Scaling>, Failure> {
     }
     setting.progress.done();
     Ok(all)
+}
+
+/// The efficiency of D over that of A with the most workers, in each design: states that take longer scale better.
+pub(super) fn dear_over_cheap(all: &[Scaling]) -> Vec<Ratio> {
+    let efficiency = |scenario: &str, who: &str| {
+        let of = all.iter().filter(|point| point.scenario.starts_with(scenario) && point.who == who);
+        of.max_by_key(|point| point.workers).map(|point| point.ideal / point.seconds)
+    };
+    let ratio = |(who, name)| {
+        let samples = vec![efficiency("D:", who)? / efficiency("A:", who)?];
+        Some(Ratio::new("scaling", name, samples, Some(1.0)))
+    };
+    [("ours", "cheap"), ("locked", "cheap-locked")].into_iter().filter_map(ratio).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dear_states_that_scale_worse_miss_the_bound() {
+        let of = |scenario, who, workers, seconds| Scaling { scenario, who, workers, seconds, ideal: 1.0, idle: 0.0 };
+        let all = |dear| {
+            let points = ["ours", "locked"].map(|who| {
+                let cheap = [of("A: 3 ms, even", who, 30, 1.0), of("A: 3 ms, even", who, 450, 2.0)];
+                cheap.into_iter().chain([of("D: 30 ms, even", who, 450, dear)])
+            });
+            points.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let misses = |dear| dear_over_cheap(&all(dear)).iter().map(Ratio::misses).collect::<Vec<_>>();
+        assert_eq!((misses(1.2), misses(4.0)), (vec![false, false], vec![true, true]));
+        assert!(dear_over_cheap(&[]).is_empty());
+    }
 }
