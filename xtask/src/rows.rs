@@ -31,7 +31,8 @@ pub(crate) struct Args {
     ids: Vec<String>,
 }
 
-/// Prints one line for each row. Fails if the mapping names something that does not exist, or that cannot fail.
+/// Prints one line for each row. Fails if the mapping names something that does not exist, or that cannot fail, or
+/// leaves a row out.
 pub(crate) fn run(args: &Args) -> Result {
     let root = root();
     let rows = row_ids(&read(&root.join(REQUIREMENTS))?);
@@ -64,10 +65,11 @@ fn table(rows: &[String], mapping: &BTreeMap<String, Mapped>) -> String {
     rows.iter().map(line).collect()
 }
 
-/// The entries of the mapping that do not exist, or that cannot fail.
+/// The entries of the mapping that do not exist, or that cannot fail, and the rows without an entry.
 fn faults(root: &Path, rows: &[String], mapping: &BTreeMap<String, Mapped>) -> Vec<String> {
     let known: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
-    let mut found = Vec::new();
+    let unmapped = rows.iter().filter(|id| !mapping.contains_key(*id));
+    let mut found: Vec<_> = unmapped.map(|id| format!("{MAPPING}: row {id} is left out: say why it is open")).collect();
     for (id, Mapped { line, proof }) in mapping {
         if !known.contains(id.as_str()) {
             found.push(format!("{MAPPING}:{line}: {REQUIREMENTS} has no row {id}"));
@@ -164,9 +166,15 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_not_required_is_a_fault() {
+    fn a_row_that_is_not_required_or_left_out_is_a_fault() {
         let (mapping, _) = mapping::parse("A01 command cargo test\nA02 command cargo test\n");
-        let found = faults(Path::new("."), &["A01".to_owned()], &mapping);
-        assert_eq!(found, ["docs/rows.txt:2: docs/requirements.md has no row A02"]);
+        let found = faults(Path::new("."), &["A01".to_owned(), "A03".to_owned()], &mapping);
+        assert_eq!(
+            found,
+            [
+                "docs/rows.txt: row A03 is left out: say why it is open",
+                "docs/rows.txt:2: docs/requirements.md has no row A02"
+            ]
+        );
     }
 }

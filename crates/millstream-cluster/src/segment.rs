@@ -131,6 +131,20 @@ pub enum SegmentError {
 /// assert_eq!(again.batch(vec![4, 5], true)?.values, [(4, 9)]);
 /// # Ok::<(), millstream::cluster::SegmentError>(())
 /// ```
+///
+/// The values of both edges travel, so their types are `Serialize` and `Deserialize`. A pipeline of others is no
+/// segment:
+///
+/// ```compile_fail
+/// use millstream::cluster::{OnRings, Segment, SegmentRun};
+/// use millstream::prelude::*;
+///
+/// #[derive(Clone)] // and not `serde::Serialize`
+/// struct Reading(u64);
+/// let readings = pipeline::<u64>().map(|x| Reading(*x));
+/// let mut run = OnRings::new(readings, Rings::new()).start(None)?;
+/// # Ok::<(), millstream::cluster::SegmentError>(())
+/// ```
 #[derive(Debug)]
 pub struct OnRings<P, R = Durable> {
     pipeline: Arc<P>,

@@ -20,6 +20,7 @@ pub(super) struct Mapped {
 /// The proof of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
+    /// One test or several, and the sections that they are about.
     Test(String),
     Command(String),
     NotApplicable(String),
@@ -44,6 +45,7 @@ impl Proof {
             return Err(if kind == "open" { "`open` needs a reason" } else { "it names no proof" }.to_owned());
         }
         match kind {
+            "test" if !what.contains("::") => Err("it names no test".to_owned()),
             "test" => Ok(Self::Test(what.to_owned())),
             "command" => Ok(Self::Command(what.to_owned())),
             "not-applicable" => Ok(Self::NotApplicable(what.to_owned())),
@@ -55,7 +57,9 @@ impl Proof {
     /// Checks that the proof exists, and can fail.
     pub(super) fn holds(&self, root: &Path) -> Result<(), String> {
         match self {
-            Self::Test(path) => test_runs(root, path),
+            Self::Test(proofs) => proofs.split_whitespace().try_for_each(|proof| {
+                if proof.contains('#') { anchor_exists(root, proof) } else { test_runs(root, proof) }
+            }),
             Self::Command(command) => can_fail(command),
             Self::NotApplicable(anchor) => anchor_exists(root, anchor),
             Self::Open => Ok(()),
@@ -105,6 +109,18 @@ fn word(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_tests_of_a_row_must_run() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.rs"), "#[test]\nfn b() {}\n#[test]\nfn c() {}\n").unwrap();
+        std::fs::write(dir.path().join("d.md"), "# A section\n").unwrap();
+        let holds = |tests: &str| Proof::Test(tests.to_owned()).holds(dir.path());
+        assert_eq!(holds("a.rs::b a.rs::c d.md#a-section"), Ok(()));
+        assert_eq!(holds("a.rs::b d.md#another"), Err("d.md has no heading `#another`".to_owned()));
+        assert_eq!(Proof::parse("test", "d.md#a-section"), Err("it names no test".to_owned()));
+        assert_eq!(holds("a.rs::b a.rs::d"), Err("a.rs: there is no `fn d`".to_owned()));
+    }
 
     #[test]
     fn a_mapping_is_read_line_by_line() {
