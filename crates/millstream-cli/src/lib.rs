@@ -6,6 +6,10 @@
 //! **Where to look**: each command has a file or a directory in `command`: `serve`, `jq`, `run`, `pipe` (its lines in
 //! `pipe/lines`), `verify`, `cluster`. `program` is what [`main`] makes of a user's pipeline, `interrupts` has the
 //! signals, and `deploy` one file a deployment.
+//!
+//! **Promises, and their tests** (in `tests/programs`): a program has the same bytes wherever it runs (`deployments`);
+//! a signal loses nothing that was accepted (`signals`), nor does a process that takes over (`serve`,
+//! `state_taken_over`); every session in the book is as written (`book`).
 
 mod command;
 mod config;

@@ -17,6 +17,10 @@
 //! }
 //! assert_eq!(words.count(), 6);
 //! ```
+//!
+//! **Promises, and their tests** (in `tests/all`): blocks, lines and counts are the same wherever a reader cuts its
+//! bytes (`blocks`, `whole_blocks`, `line_blocks`, `words`); a file is the old one until it is the new one, and every
+//! failure names it (`files`, `file_sink`); a file that grows is read once, also if it is replaced (`follow`).
 
 mod blocks;
 mod failure;

@@ -24,6 +24,10 @@
 //! assert!(bottleneck.sentence.starts_with("`slow` holds the run back"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! **Promises, and their tests** (in `tests`): the numbers of a frame are those of the run, and its measures those of
+//! a stage that is known (`watch`); so are those of pictures and recordings (`all/graph`, `all/recording`); the page,
+//! its metrics and the dashboard say the same (`all/page`, `all/browser`).
 
 mod frame;
 mod graph;

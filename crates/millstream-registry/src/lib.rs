@@ -31,6 +31,10 @@
 //! inline and on rings; with `Registry::<OnQueues>::empty()` also on queues, and with `Registry::<OnDurable>::empty()`
 //! on durable rings.
 //!
+//! **Promises, and their tests** (in `tests/all`): a pipeline from text is that of its statements, whatever their order
+//! (`meaning`, `calls`, `random`); one pass finds all mistakes, each with its place (`mistakes`); a text is refused or
+//! runs, and crashes nothing (`random`; `src/fuzzed.rs`, fuzzed).
+//!
 //! **Where to look**: `registry` and `stage` hold stages by name, `words` and `parse` the grammar, `load` and `wrong`
 //! the checks and their messages.
 
