@@ -18,7 +18,7 @@ mod state;
 mod upgrade;
 
 pub use build::Describe;
-pub use diff::{Change, EdgeDiff, Fate, PlanDiff, StageDiff};
+pub use diff::{Change, EdgeDiff, Fate, PlanDiff, SinkDiff, StageDiff};
 pub use durable::{NotDurable, UnnamedState};
 pub use format::PlanFormat;
 pub use lookup::{PlanMismatch, StageLookup};
@@ -93,6 +93,9 @@ pub struct Stage {
     pub blocking: bool,
     /// Whether the stage is in a feedback loop: one number at a time, on one worker with the rest of the loop.
     pub serial: bool,
+    /// Whether the stage ends the stream, as a `take` at the outer level does. Plans of earlier versions do not say it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "std::ops::Not::not"))]
+    pub ends: bool,
 }
 
 /// One ring: where the slots of an edge are kept.

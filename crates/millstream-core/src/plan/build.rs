@@ -114,6 +114,7 @@ impl Describe {
             keys: keys.filter(|_| stateful),
             blocking,
             serial,
+            ends: false,
         };
         self.nodes[node].stage = Some(Planned { stage, id: self.scope.id.clone(), state: kind.state, part });
         node
@@ -139,7 +140,14 @@ impl Describe {
     /// As [`stage`](Describe::stage), for one that ends the stream if it is at the outer level: its output is then a
     /// new clock, the part of the input before that end.
     pub fn ending_stage(&mut self, input: &Port, kind: StageKind) -> Port {
-        if self.scope.id.is_outer() { self.new_clock(input, kind) } else { self.stage(input, kind) }
+        if !self.scope.id.is_outer() {
+            return self.stage(input, kind);
+        }
+        let port = self.new_clock(input, kind);
+        if let Some(made) = self.nodes.last_mut().and_then(|node| node.stage.as_mut()) {
+            made.stage.ends = true;
+        }
+        port
     }
 
     fn any_stage(&mut self, input: &Port, kind: StageKind, blocking: bool, clock: usize) -> Port {

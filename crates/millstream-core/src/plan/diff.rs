@@ -2,7 +2,7 @@
 
 mod show;
 
-use super::{Plan, Stage, StateInfo};
+use super::{Plan, SideSink, Stage, StateInfo};
 use std::collections::BTreeMap;
 
 /// The difference of two plans: which stages are kept, changed, new and dropped.
@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 /// 3. their [paths](Stage::path) are the same, and the user named at most one of them.
 ///
 /// So a name is an identity that survives any other change of the pipeline, and a derived one survives changes
-/// elsewhere. The text is for people; with the feature `serde` a difference is written and read, as a plan is.
+/// elsewhere. The sinks of `tee_to` are the same if their names are. The text is for people; with the feature `serde` a
+/// difference is written and read, as a plan is.
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -35,6 +36,9 @@ use std::collections::BTreeMap;
 pub struct PlanDiff {
     /// The stages of the new plan, in pipeline order, and then the dropped ones, in the order of the old plan.
     pub stages: Vec<StageDiff>,
+    /// The sinks of `tee_to` that are new, read other stages, or are dropped; the dropped ones last.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub side_sinks: Vec<SinkDiff>,
     /// The stages from which the pipeline's output is read, if they changed.
     pub output: Option<EdgeDiff>,
 }
@@ -53,7 +57,17 @@ pub struct StageDiff {
     pub fate: Fate,
 }
 
-/// A change of a stage.
+/// The difference of a sink of `tee_to`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SinkDiff {
+    /// Its name.
+    pub name: String,
+    /// The change: of what it reads, if both plans have it.
+    pub fate: Fate,
+}
+
+/// A change of a stage, or of a sink of `tee_to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Fate {
@@ -120,7 +134,7 @@ impl Plan {
         }
         let dropped = self.stages.iter().zip(&pairs.new_of).filter(|(_, new)| new.is_none());
         stages.extend(dropped.map(|(stage, _)| StageDiff::of(stage, Fate::Dropped)));
-        PlanDiff { stages, output: pairs.edges(&self.output, &new.output) }
+        PlanDiff { stages, side_sinks: pairs.sinks(), output: pairs.edges(&self.output, &new.output) }
     }
 }
 
@@ -128,7 +142,8 @@ impl PlanDiff {
     /// Whether nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.output.is_none() && self.stages.iter().all(|stage| stage.fate == Fate::Kept)
+        let same = self.output.is_none() && self.side_sinks.is_empty();
+        same && self.stages.iter().all(|stage| stage.fate == Fate::Kept)
     }
 
     /// The stages that both plans have, with nothing changed.
@@ -220,6 +235,24 @@ impl<'a> Pairs<'a> {
             changes.push(Change::SlotBytes { before: slot_before, after: slot_after });
         }
         changes
+    }
+
+    /// The changes of the sinks with names. Of several with one name the first is the first.
+    fn sinks(&self) -> Vec<SinkDiff> {
+        let mut left: Vec<&SideSink> = self.old.side_sinks.iter().collect();
+        let mut sinks = Vec::new();
+        for SideSink { name, reads } in &self.new.side_sinks {
+            let fate = match left.iter().position(|old| old.name == *name) {
+                None => Fate::New,
+                Some(at) => match self.edges(&left.remove(at).reads, reads) {
+                    None => continue,
+                    Some(reads) => Fate::Changed(vec![Change::Reads(reads)]),
+                },
+            };
+            sinks.push(SinkDiff { name: name.clone(), fate });
+        }
+        sinks.extend(left.into_iter().map(|sink| SinkDiff { name: sink.name.clone(), fate: Fate::Dropped }));
+        sinks
     }
 
     /// The difference of two lists of rings, if the stages that write them are not the same.

@@ -1,7 +1,28 @@
 //! The changes from one plan to another.
 
 use millstream_core::plan::{Change, EdgeDiff, Fate, PlanDiff};
-use millstream_core::{Arrow, Bound, KeysExt, Plan, StreamsExt, pipeline};
+use millstream_core::{
+    Arrow, Bound, KeysExt, PartsExt, Plan, RunOutcome, SequenceNumber, Shape, Sink, StreamsExt, pipeline,
+};
+use std::convert::Infallible;
+
+/// The numbers that it was given.
+#[derive(Clone)]
+struct Kept(Vec<u64>);
+
+impl<A: Shape> Sink<A> for Kept {
+    type Output = Vec<u64>;
+    type Error = Infallible;
+
+    fn put(&mut self, number: SequenceNumber, _: A::Ref<'_>) -> Result<(), Infallible> {
+        self.0.push(number.0);
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<Vec<u64>, Infallible> {
+        Ok(self.0)
+    }
+}
 
 fn fates(diff: &PlanDiff) -> Vec<(&str, &Fate)> {
     diff.stages.iter().map(|stage| (&*stage.name, &stage.fate)).collect()
@@ -18,6 +39,32 @@ fn equal_plans_have_no_difference() {
     let diff = p().plan().diff(&p().plan());
     assert!(diff.is_empty() && diff.kept().count() == 3, "{diff}");
     assert!(Plan::default().diff(&Plan::default()).is_empty());
+}
+
+/// A version that no longer writes a file differs from the one before, also if all of its stages are the same.
+#[test]
+fn a_sink_with_a_name_is_new_or_changed_or_dropped() {
+    let kept = || Kept(Vec::new());
+    let writes = pipeline::<u64>().tee(|p| p.filter(|x| *x > 3).tee_to("audit", kept())).map(|x| x + 1).plan();
+    let all = pipeline::<u64>().tee(|p| p.tee_to("audit", kept()).filter(|x| *x > 3)).map(|x| x + 1).plan();
+    let none = pipeline::<u64>().tee(|p| p.filter(|x| *x > 3)).map(|x| x + 1).plan();
+    let stages = "kept     tee-1.filter-1\nkept     map-1\n";
+    for (before, after, said) in [
+        (&none, &writes, "new      audit (tee_to)\n2 kept, 0 changed, 1 new, 0 dropped\n"),
+        (&writes, &none, "dropped  audit (tee_to)\n2 kept, 0 changed, 0 new, 1 dropped\n"),
+        (
+            &writes,
+            &all,
+            "changed  audit\n           reads: source, tee-1.filter-1 -> source\n\
+             2 kept, 1 changed, 0 new, 0 dropped\n",
+        ),
+    ] {
+        let diff = before.diff(after);
+        assert_eq!(diff.to_string(), format!("{stages}{said}"));
+        assert!(!diff.is_empty() && before.diff(before).is_empty());
+        let json = serde_json::to_value(&diff).unwrap();
+        assert_eq!(serde_json::from_value::<PlanDiff>(json).unwrap(), diff);
+    }
 }
 
 /// The user's name is an identity wherever the stage is, and whatever is around it.

@@ -1,7 +1,7 @@
 //! The verdict on a run that goes on with another pipeline.
 
 use millstream_core::plan::Verdict;
-use millstream_core::{Arrow, ClockExt, KeysExt, Plan, StreamsExt, pipeline};
+use millstream_core::{Arrow, ClockExt, FilterKernel, KernelsExt, KeysExt, PartsExt, Plan, StreamsExt, Val, pipeline};
 
 fn said(old: &Plan, new: &Plan) -> String {
     old.check_upgrade(new).to_string()
@@ -33,6 +33,50 @@ fn a_stage_without_a_state_after_the_end_of_a_stream_comes_and_goes() {
     assert_eq!(said(&old, &new), text);
     let starts = taken().flat_map(|x: &u64| vec![*x; 2]).plan();
     assert!(!starts.check_upgrade(&old).is_allowed(), "its numbers would be lost");
+}
+
+/// A kernel of a program that is a `take`.
+struct First(usize);
+
+impl FilterKernel for First {
+    type In = Val<u64>;
+    type State = usize;
+    const NAME: &'static str = "first";
+    const ENDS: bool = true;
+
+    fn start(&self) -> usize {
+        self.0
+    }
+
+    fn keeps(&self, left: &mut usize, _: &u64) -> bool {
+        let wanted = *left > 0;
+        *left -= usize::from(wanted);
+        wanted
+    }
+
+    fn over(&self, left: &usize) -> bool {
+        *left == 0
+    }
+
+    fn model(&self, values: Vec<&u64>) -> Vec<bool> {
+        (0..values.len()).map(|n| n < self.0).collect()
+    }
+
+    fn model_over(&self, values: Vec<&u64>) -> Option<usize> {
+        (values.len() >= self.0).then_some(self.0)
+    }
+}
+
+/// It keeps the numbers of its input, as a `take` of the library does.
+#[test]
+fn a_kernel_that_ends_the_stream_becomes_a_take() {
+    let own = pipeline::<u64>().filter_with(First(5)).named("limit").plan();
+    let taken = pipeline::<u64>().take(5).named("limit").plan();
+    let text = "kept     limit, with its state\n1 kept, 0 migrated, 0 new, 0 dropped, 0 refused\n";
+    assert_eq!((said(&own, &taken), said(&taken, &own)), (text.to_owned(), text.to_owned()));
+    assert!(own.stages[0].ends && serde_json::to_value(&own).unwrap()["stages"][0]["ends"] == true);
+    let inside = pipeline::<u64>().tee(|p| p.filter_with(First(5))).plan();
+    assert!(!inside.stages[0].ends && serde_json::to_value(&inside).unwrap()["stages"][0].get("ends").is_none());
 }
 
 /// A run finds a state by its stage's name alone.

@@ -33,6 +33,7 @@ mod behind;
 mod check;
 mod close;
 mod edges;
+mod ends;
 mod kept;
 mod loaded;
 #[cfg(feature = "durable")]

@@ -6,22 +6,35 @@ impl fmt::Display for PlanDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for stage in &self.stages {
             let with = if stage.state.is_some() { ", with a state" } else { "" };
-            match &stage.fate {
-                Fate::Kept => writeln!(f, "kept     {}", stage.name)?,
-                Fate::New => writeln!(f, "new      {} ({}){with}", stage.name, stage.kind)?,
-                Fate::Dropped => writeln!(f, "dropped  {} ({}){with}", stage.name, stage.kind)?,
-                Fate::Changed(changes) => {
-                    writeln!(f, "changed  {}", stage.name)?;
-                    changes.iter().try_for_each(|change| writeln!(f, "           {change}"))?;
-                }
-            }
+            stage.fate.lines(f, &stage.name, &format!("{} ({}){with}", stage.name, stage.kind))?;
+        }
+        for sink in &self.side_sinks {
+            sink.fate.lines(f, &sink.name, &format!("{} (tee_to)", sink.name))?;
         }
         if let Some(output) = &self.output {
             writeln!(f, "changed  the output\n           reads: {output}")?;
         }
-        let (kept, changed) = (self.kept().count(), self.changed().count());
-        let (new, dropped) = (self.new_stages().count(), self.dropped().count());
+        let sinks = |is: fn(&Fate) -> bool| self.side_sinks.iter().filter(|sink| is(&sink.fate)).count();
+        let (kept, changed) =
+            (self.kept().count(), self.changed().count() + sinks(|fate| matches!(fate, Fate::Changed(_))));
+        let new = self.new_stages().count() + sinks(|fate| *fate == Fate::New);
+        let dropped = self.dropped().count() + sinks(|fate| *fate == Fate::Dropped);
         writeln!(f, "{kept} kept, {changed} changed, {new} new, {dropped} dropped")
+    }
+}
+
+impl Fate {
+    /// `described` is the name with more about a part that one plan alone has.
+    fn lines(&self, f: &mut fmt::Formatter<'_>, name: &str, described: &str) -> fmt::Result {
+        match self {
+            Fate::Kept => writeln!(f, "kept     {name}"),
+            Fate::New => writeln!(f, "new      {described}"),
+            Fate::Dropped => writeln!(f, "dropped  {described}"),
+            Fate::Changed(changes) => {
+                writeln!(f, "changed  {name}")?;
+                changes.iter().try_for_each(|change| writeln!(f, "           {change}"))
+            }
+        }
     }
 }
 

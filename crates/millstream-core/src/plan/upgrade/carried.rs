@@ -23,7 +23,8 @@ pub(super) fn kept_by<'a>(plan: &Plan, stage: &'a Stage) -> Keeps<'a> {
 /// Whether its next number is kept. A stage that ends the stream has a clock of its own in the plan, and the numbers of
 /// its input; so the stages after it read rings of both clocks.
 fn starts_clock(plan: &Plan, stage: &Stage) -> bool {
-    if matches!(&*stage.kind, "take" | "take_while") {
+    // Plans of earlier versions have only the kinds.
+    if stage.ends || matches!(&*stage.kind, "take" | "take_while") {
         return false;
     }
     let clock = |ring: usize| plan.rings.get(ring).map(|ring| ring.clock);
