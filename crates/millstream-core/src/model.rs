@@ -40,6 +40,7 @@ pub use extent::Extent;
 pub(crate) use fold_windows::folded_windows;
 pub use kernels::ModelSlots;
 pub(crate) use kernels::by_key;
+pub use tee_to::NamedSinks;
 pub(crate) use windows::windows;
 
 /// The deployment that is the specification: lists, one stage after another.
@@ -154,17 +155,19 @@ impl<A: ModelShape, L: Lens<A>> ModelShape for Projected<A, L> {
     }
 }
 
+type OfSource<T> = <Val<T> as On<Model>>::Edge;
+
 /// The edge of a source: every value, and an empty END.
-fn source<T: Item>(values: impl IntoIterator<Item = T>) -> <Val<T> as On<Model>>::Edge {
+fn source<T: Item>(values: impl IntoIterator<Item = T>) -> OfSource<T> {
     Arc::new(values.into_iter().map(|value| Some(Arc::new(value))).chain([None]).collect())
 }
 
 /// The output of a whole pipeline: compiled once, whatever reads it.
-fn output_of<T: Item, P>(pipeline: &P, source: <Val<T> as On<Model>>::Edge) -> <P::Out as On<Model>>::Edge
+fn output_of<T: Item, P>(pipeline: &P, source: OfSource<T>, sinks: &NamedSinks) -> <P::Out as On<Model>>::Edge
 where
     P: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape>,
 {
-    pipeline.deploy_outer(source, &mut Extent::whole())
+    pipeline.deploy_outer(source, &mut Extent::with(sinks.clone()))
 }
 
 /// An edge through a lens.
@@ -356,7 +359,9 @@ pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape 
 
     /// Returns every slot of the output by number, including empty ones and END.
     fn model_slots(&self, input: impl IntoIterator<Item = T>) -> Vec<Option<<Self::Out as ToOwnedItem>::Owned>> {
-        let output = output_of(self, source(input));
+        let sinks = NamedSinks::default();
+        let output = output_of(self, source(input), &sinks);
+        sinks.end();
         (0..Self::Out::slots(&output)).map(|n| Self::Out::at(&output, n).map(Self::Out::to_owned_item)).collect()
     }
 
@@ -365,9 +370,23 @@ pub trait ModelExt<T: Item>: Deploy<Model> + Arrow<In = Val<T>, Out: ModelShape 
     fn model_each(
         &self,
         input: impl IntoIterator<Item = T>,
+        sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Shape>::Ref<'a>),
+    ) -> SequenceNumber {
+        let sinks = NamedSinks::default();
+        let end = self.model_each_beside(&sinks, input, sink);
+        sinks.end();
+        end
+    }
+
+    /// As [`model_each`](ModelExt::model_each), and does not finish the sinks with names, also if it unwinds.
+    #[doc(hidden)]
+    fn model_each_beside(
+        &self,
+        sinks: &NamedSinks,
+        input: impl IntoIterator<Item = T>,
         mut sink: impl for<'a> FnMut(SequenceNumber, <Self::Out as Shape>::Ref<'a>),
     ) -> SequenceNumber {
-        let output = output_of(self, source(input));
+        let output = output_of(self, source(input), sinks);
         let slots = Self::Out::slots(&output);
         for (n, number) in (0..slots).zip(0..) {
             if let Some(value) = Self::Out::at(&output, n) {

@@ -9,7 +9,7 @@ use crate::{
     Handle, Inline, Job, JobSink, NoSink, Report, RingShape, Rings, RunEnd, RunError, RunOutcome, Sink, Source,
 };
 use millstream_core::failure::{StageFailure, caught, fail};
-use millstream_core::model::ModelShape;
+use millstream_core::model::{ModelShape, NamedSinks};
 use millstream_core::{
     Arrow, Density, Deploy, Determinate, Item, Model, ModelExt, Retry, SequenceNumber, Shape, ToOwnedItem, Val,
 };
@@ -311,8 +311,9 @@ impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShap
     {
         let (values, mut sink) = (source.into_values(), sink);
         let (mut report, at, since) = (Report::of_caller(), Cell::new(None), Instant::now());
+        let named = NamedSinks::default();
         let ended = caught(|| {
-            let end = self.model_each(values, |number, value| {
+            let end = self.model_each_beside(&named, values, |number, value| {
                 at.set(Some(number.0));
                 sink.put(number, value).unwrap_or_else(|error| fail(error));
                 at.set(None);
@@ -322,7 +323,9 @@ impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShap
             sink.pause().unwrap_or_else(|error| fail(error));
             end
         });
-        let failure = match ended {
+        let of_stage =
+            |failed: StageFailure| RunError::unwound_with(&failed.stage, Some(failed.number), failed.payload);
+        let mut failure = match ended {
             Ok(end) => {
                 report.numbers = end;
                 None
@@ -331,11 +334,16 @@ impl<T: Item, P: Deploy<Model> + Determinate + Arrow<In = Val<T>, Out: ModelShap
                 report.outcome = RunOutcome::Failed;
                 let stage = if at.get().is_some() { "sink" } else { "model" };
                 Some(match payload.downcast::<StageFailure>() {
-                    Ok(failed) => RunError::unwound_with(&failed.stage, Some(failed.number), failed.payload),
+                    Ok(failed) => of_stage(*failed),
                     Err(payload) => RunError::unwound_with(stage, at.get(), payload),
                 })
             }
         };
+        if let Err(failed) = named.finish(report.outcome) {
+            report.outcome = RunOutcome::Failed;
+            let failed = of_stage(failed);
+            failure.get_or_insert(failed);
+        }
         report.elapsed = since.elapsed();
         Ok(Left::of(sink, &report).end(report, failure))
     }

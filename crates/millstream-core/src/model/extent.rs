@@ -1,5 +1,6 @@
 //! Which slots of a stream the lists hold.
 
+use super::NamedSinks;
 use crate::SequenceNumber;
 use std::sync::Arc;
 
@@ -9,18 +10,29 @@ use std::sync::Arc;
 /// [`shard_by`](crate::KeysExt::shard_by) picks, or those up to some number, which a
 /// [`feedback`](crate::FeedbackExt::feedback) computes a state from. User code that is called once for a value, such
 /// as the receiver of dead letters, is called where END is among the slots.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Extent {
     has_end: bool,
     /// The number of each slot, if they are not 0, 1, 2, ...
     numbers: Option<Arc<[SequenceNumber]>>,
+    /// The sinks with names of the whole pipeline.
+    sinks: NamedSinks,
 }
 
 impl Extent {
     /// All slots of a stream.
     #[must_use]
     pub fn whole() -> Self {
-        Extent { has_end: true, numbers: None }
+        Extent::with(NamedSinks::default())
+    }
+
+    /// All slots of a stream. The sinks that get their values are added to these.
+    pub(super) fn with(sinks: NamedSinks) -> Self {
+        Extent { has_end: true, numbers: None, sinks }
+    }
+
+    pub(super) fn sinks(&self) -> &NamedSinks {
+        &self.sinks
     }
 
     /// Whether the last slot is END.
@@ -41,7 +53,8 @@ impl Extent {
 
     /// The extent of lists of these slots: the last one is END if END is the last one here.
     pub(super) fn picked(&self, slots: impl IntoIterator<Item = usize>) -> Self {
-        Extent { has_end: self.has_end, numbers: Some(slots.into_iter().map(|slot| self.number(slot)).collect()) }
+        let numbers = slots.into_iter().map(|slot| self.number(slot)).collect();
+        Extent { has_end: self.has_end, numbers: Some(numbers), sinks: self.sinks.clone() }
     }
 
     /// The extent of lists of these slots, without END.

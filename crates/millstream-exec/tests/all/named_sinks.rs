@@ -130,7 +130,9 @@ fn a_sink_that_cannot_finish_is_a_failure_of_which_later_ones_know() {
     let ended = Queues::new().start((&p).from(source::ready(0..9)).to(of("job", None))).unwrap().join();
     assert_eq!(ended.failure.unwrap().to_string(), failed);
     assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["first End", "bad End", "last Failed", "job Failed"]);
-    assert_eq!(Model.collect((&p).from(0..9)).unwrap_err().to_string(), failed);
+    let ended = Model.start((&p).from(0..9).to(of("job", None))).unwrap();
+    assert_eq!((ended.failure.unwrap().to_string(), ended.report.outcome), (failed.to_owned(), RunOutcome::Failed));
+    assert_eq!(std::mem::take(&mut *told.lock().unwrap()), ["first End", "bad End", "last Failed", "job Failed"]);
 }
 
 #[test]
@@ -140,9 +142,23 @@ fn sinks_get_the_outcome_of_the_run() {
     assert!(Rings::new().collect((&p).from(0..9)).is_err());
     assert!(Queues::new().collect((&p).from(0..9)).is_err());
     assert!(Inline::default().collect((&p).from(0..9)).is_err());
+    assert!(Model.collect((&p).from(0..9)).is_err());
     let run = Rings::new().start((&p).from(std::iter::repeat(1)).to_each(|_, _| ())).unwrap();
     run.stop_now().unwrap();
-    assert_eq!(*told.told.lock().unwrap(), ["kept Failed", "kept Failed", "kept Failed", "kept Stopped"]);
+    let failed = ["kept Failed"; 4];
+    assert_eq!(*told.told.lock().unwrap(), [&failed[..], &["kept Stopped"]].concat());
+    // The job's own sink, which is finished last, can be what fails.
+    let told = Told { name: "kept", ..Told::default() };
+    let p = pipeline::<u64>().tee_to("kept", told.clone());
+    let full = || Told { told: told.told.clone(), name: "job", refuses: Some(3) };
+    let ended = [
+        Model.start((&p).from(0..9).to(full())).unwrap(),
+        Inline::default().start((&p).from(0..9).to(full())).unwrap().join(),
+    ];
+    for ended in ended {
+        assert_eq!(ended.failure.unwrap().to_string(), "stage \"sink\", number 3: the disk is full");
+    }
+    assert_eq!(*told.told.lock().unwrap(), ["kept Failed", "job Failed"].repeat(2));
 }
 
 /// Every try of `run_again` has a clone of its own; the output is the last one's.
