@@ -83,12 +83,17 @@ where
     reader
 }
 
-/// Maps a result, or a panic, to the output's slot, and counts errors.
+/// Maps a result, or a panic, to the output's slot, and counts errors, and panics that do not end the run.
 fn settled<R, P: Settle<R>>(policy: &P, result: Finished<R>, calls: &Calls) -> Option<P::Value> {
+    let panicked = result.is_err();
     if result.as_ref().is_ok_and(P::is_error) {
         calls.failed();
     }
-    policy.settle(result)
+    let value = policy.settle(result);
+    if panicked {
+        calls.failed();
+    }
+    value
 }
 
 /// An input is released when its future is made, since the future keeps nothing of it. Numbers from the output's next

@@ -25,8 +25,9 @@ pub trait ScanKernel: Send + Sync + 'static {
     type State: Item + Clone;
     /// The combinator's name.
     const NAME: &'static str;
-    /// Whether a value failed if its slot is left empty: reports count such values.
-    const EMPTY_IS_FAILURE: bool = false;
+    /// Whether some values can fail: reports count those at whose output [`is_failure`](ScanKernel::is_failure) is
+    /// true.
+    const COUNTS_FAILURES: bool = false;
     /// The state before the first slot.
     fn start(&self) -> Self::State;
     /// Processes a value, or END, whose slot comes last and may be empty, and returns the output of that slot. It is
@@ -38,6 +39,11 @@ pub trait ScanKernel: Send + Sync + 'static {
         slot: Option<<Self::In as Shape>::Ref<'_>>,
         end: bool,
     ) -> Option<Self::Out>;
+    /// Whether the output of a value says that the value failed: by default, if there is none.
+    #[must_use]
+    fn is_failure(output: Option<&Self::Out>) -> bool {
+        output.is_none()
+    }
     /// As [`step`](ScanKernel::step), for any slot: what deployments call.
     #[doc(hidden)]
     #[inline]
@@ -57,10 +63,13 @@ pub trait ScanKernel: Send + Sync + 'static {
     /// where the input is, but for END's. It is the [`Model`](crate::Model)'s definition, and is written apart from
     /// `step`, which is tested against it.
     fn model(&self, slots: ModelSlots<'_, Self::In>) -> Vec<Option<Self::Out>>;
-    /// Where the output can be filled, for an input filled at `input`.
+    /// Where the output can be filled, for an input filled at `input`: the plan's warnings about joins go by it. By
+    /// default that is where the input is filled, and at END alone if only the output is [`AtEnd`](crate::AtEnd). A
+    /// kernel that also answers at END says `Filled { end: true, ..input }`.
     #[must_use]
     fn fills(input: Filled) -> Filled {
-        input
+        let begins = Self::Density::AT_END && !<<Self::In as Shape>::Density as Density>::AT_END;
+        if begins { Filled::END } else { input }
     }
     /// The bytes of the states of its keys, without what they own elsewhere, if it has keys. It is called after every
     /// batch.

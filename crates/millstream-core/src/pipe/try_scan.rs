@@ -67,7 +67,7 @@ impl<A: Shape, T: FallibleStep<A>, P: ScanPolicy> ScanKernel for TryScan<A, T, P
     type Density = P::Density<A::Density>;
     type State = T::State;
     const NAME: &'static str = P::SCAN;
-    const EMPTY_IS_FAILURE: bool = true;
+    const COUNTS_FAILURES: bool = true;
 
     fn start(&self) -> T::State {
         self.step.start()

@@ -34,9 +34,14 @@ where
     type Density = A::Density;
     type State = T::State;
     const NAME: &'static str = "try_scan_or_error";
+    const COUNTS_FAILURES: bool = true;
 
     fn start(&self) -> T::State {
         self.step.start()
+    }
+
+    fn is_failure(output: Option<&Self::Out>) -> bool {
+        matches!(output, Some(Err(_)))
     }
 
     #[inline]

@@ -2,8 +2,8 @@
 
 use millstream_core::plan::Warning;
 use millstream_core::{
-    Arrow, Bound, FeedbackExt, FoldExt, KeysExt, ModelExt, PartsExt, Retry, StreamsExt, TryMapExt, Val, ViewExt,
-    Window, WindowsExt, pipeline,
+    Arrow, AtEnd, Bound, FeedbackExt, FoldExt, KernelsExt, KeysExt, ModelExt, ModelSlots, PartsExt, Retry, ScanKernel,
+    SequenceNumber, StreamsExt, TryMapExt, Val, ViewExt, Window, WindowsExt, pipeline,
 };
 
 fn names(p: &impl Arrow) -> Vec<String> {
@@ -121,6 +121,42 @@ fn a_join_of_a_fold_and_its_input_has_a_warning() {
     assert_eq!(p.plan().warnings, [Warning::NeverJoins { at: "fanout-1".into() }]);
     let folds = pipeline::<u64>().fanout(|p| p.fold(0, |n, _| *n += 1, |n| n), |p| p.fold(0, |n, _| *n += 1, |n| n));
     assert_eq!(folds.plan().warnings, []);
+}
+
+/// A kernel of a program: the number of values, at END.
+struct Ended;
+
+impl ScanKernel for Ended {
+    type In = Val<u64>;
+    type Out = u64;
+    type Density = AtEnd;
+    type State = u64;
+    const NAME: &'static str = "ended";
+
+    fn start(&self) -> u64 {
+        0
+    }
+
+    fn step(&self, count: &mut u64, _: SequenceNumber, value: Option<&u64>, end: bool) -> Option<u64> {
+        *count += u64::from(value.is_some());
+        end.then_some(*count)
+    }
+
+    fn model(&self, slots: ModelSlots<'_, Val<u64>>) -> Vec<Option<u64>> {
+        let mut count = 0;
+        slots.map(|value, end| {
+            count += u64::from(value.is_some());
+            end.then_some(count)
+        })
+    }
+}
+
+#[test]
+fn a_kernel_whose_output_is_at_end_is_as_a_fold_in_a_join() {
+    let both = pipeline::<u64>().fanout(|p| p.scan_with(Ended), |p| p.count());
+    assert_eq!((both.plan().warnings, both.model(0..3)), (vec![], vec![(3, 3)]));
+    let never = pipeline::<u64>().fanout(|p| p, |p| p.scan_with(Ended));
+    assert_eq!(never.plan().warnings, [Warning::NeverJoins { at: "fanout-1".into() }]);
 }
 
 /// The warnings of a fan-out of the input and this stage, each with `maybe`, and how they read.
@@ -245,6 +281,10 @@ fn names_set_twice_or_on_nothing_have_a_warning() {
     let p = pipeline::<u64>().map(|x| *x).named("a").map(|x| *x).named("a");
     assert_eq!(names(&p), ["a", "a-2"]);
     assert_eq!(p.plan().warnings, [Warning::SameName { name: "a".into() }]);
+    let p = p.map(|x| *x).named("a-2").map(|x| *x).named("a");
+    assert_eq!(names(&p), ["a", "a-2", "a-2-2", "a-3"]);
+    let p = pipeline::<u64>().map(|x| *x).named("a-2").map(|x| *x).named("a").map(|x| *x).named("a");
+    assert_eq!(names(&p), ["a-2", "a", "a-3"]);
     let nothing = pipeline::<u64>().named("b");
     assert_eq!(nothing.plan().warnings, [Warning::NamesNothing { name: "b".into() }]);
 }

@@ -24,7 +24,7 @@ fn scan_stage<R: Keeps<M::State>, M: ScanKernel<In: RingLayout>>(
     let keepers = R::state();
     let keepers = StateKeepers { alone: keepers.alone.counting(M::STATE_BYTES), ..keepers };
     let (start, end) = ((kernel.start(), keepers), EndSlot::of::<M::Density>());
-    let calls = M::EMPTY_IS_FAILURE.then(|| wiring.counts_calls());
+    let calls = M::COUNTS_FAILURES.then(|| wiring.counts_calls());
     stateful_stage::<M::In, M::State, M::Out, M::Density>(input, wiring, end, start, at_slot(kernel, calls))
 }
 
@@ -40,9 +40,9 @@ fn at_slot<M: ScanKernel>(
     let kernel = kernel.clone();
     move |state: &mut M::State, number, slot: Option<<M::In as Shape>::Ref<'_>>, end| {
         let output = kernel.at_slot(state, number, slot, end);
-        if M::EMPTY_IS_FAILURE
+        if M::COUNTS_FAILURES
             && slot.is_some()
-            && output.is_none()
+            && M::is_failure(output.as_ref())
             && let Some(calls) = &calls
         {
             calls.failed();
@@ -59,7 +59,7 @@ impl<R: Keeps<M::State>, M: ScanKernel<In: RingShape<R>>> Deploy<RingBackend<R>>
     fused_with_state!(|scan: M::In, _wiring| {
         let keeper = R::state().alone.counting(M::STATE_BYTES);
         let (start, end) = ((scan.kernel.start(), keeper), EndSlot::of::<M::Density>());
-        let calls = M::EMPTY_IS_FAILURE.then(|| Arc::new(Calls::default()));
+        let calls = M::COUNTS_FAILURES.then(|| Arc::new(Calls::default()));
         let at = at_slot(&scan.kernel, calls.clone());
         LastWithState::<M::State, _, M::Out, M::Density, true>::new(start, end, at, calls)
     });

@@ -158,6 +158,8 @@ fn an_error_or_a_panic_has_its_number_and_earlier_values_count() {
         let error = rings.collect((&q).from(0..100)).unwrap_err();
         assert_eq!(error.to_string(), r#"stage "ask", number 41: panicked: at 41"#);
         assert_eq!(rings.collect_slots((&or_empty).from(0..100)).unwrap(), or_empty.model_slots(0..100));
+        let (_, report) = rings.run((&or_empty).from(0..100).to_each(|_, _| ())).unwrap();
+        assert_eq!(report.stages.iter().map(|stage| stage.failures).sum::<u64>(), 2, "an error and a panic");
     }
     // The function itself panics, not its future.
     let makes = |x: &u64| std::future::ready(10 / (5 - *x));

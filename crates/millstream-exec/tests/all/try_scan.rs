@@ -160,6 +160,22 @@ fn failures_retries_and_parked_values_are_counted() {
     assert_eq!(of("again"), (3, 3, 0, true));
 }
 
+/// A failure that is the output of its value is one as well: 3 and 6 are errors, and 7 is a panic.
+#[test]
+fn failures_that_are_outputs_are_counted() {
+    let p = pipeline::<u64>().try_scan_or_error(0, step).named("sum");
+    let undone = pipeline::<u64>().try_scan_or_error_undo(0, logged, put_back).named("sum");
+    for workers in [1, 2] {
+        let rings = Rings::new().workers(workers);
+        let (_, report) = rings.run((&p).from(source::ready(1..9)).to_each(|_, _| ())).unwrap();
+        let (_, of_undone) = rings.run((&undone).from(1..9).to_each(|_, _| ())).unwrap();
+        for report in [report, of_undone] {
+            let stage = report.stages.iter().find(|stage| stage.name == "sum").unwrap();
+            assert_eq!(stage.failures, 3, "on {workers}");
+        }
+    }
+}
+
 #[test]
 fn the_last_error_of_all_tries_ends_the_run() {
     let p =
