@@ -1,6 +1,6 @@
 //! Text on rings and queues: failures at their numbers, folds with a result at END, and no output held back.
 
-use millstream_core::text::{Block, Splitter};
+use millstream_core::text::{Block, Prefixed, Splitter};
 use millstream_core::{Arrow, ModelExt, StreamsExt, TextExt, pipeline};
 use millstream_exec::{Inline, JobExt, JobRefExt, Queues, Rings, RunError, Runner, source};
 use std::sync::mpsc;
@@ -47,6 +47,20 @@ fn text_that_is_not_utf8_fails_at_its_number() {
     assert!(cause.contains("not UTF-8 from byte 3 on"), "{cause}");
     let some = pipeline::<Block>().lines().utf8_or_empty().map(|line| line.chars().count());
     assert_eq!(Rings::new().collect_slots((&some).from([text])).unwrap(), [Some(2), Some(2), Some(1), None, None]);
+}
+
+/// It is an error, as that of a function that can fail is, and no panic.
+#[test]
+fn a_record_that_is_cut_short_fails_at_the_number_of_its_text() {
+    let p = pipeline::<Block>().prefixed(Prefixed::BigEndian).map(|record| record.len());
+    let text = || Block::from(vec![0, 0, 0, 1, 7, 0, 0, 0, 9, 1]);
+    let expected =
+        r#"stage "prefixed-1", number 0: the text ends in the middle of a record, which begins 5 bytes before"#;
+    for ended in [p.collect([text()]), Queues::new().collect((&p).from([text()]))] {
+        let failed = ended.unwrap_err();
+        assert_eq!(failed.to_string(), expected);
+        assert!(std::error::Error::source(&failed).is_some(), "{failed:?}");
+    }
 }
 
 #[test]

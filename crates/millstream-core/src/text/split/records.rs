@@ -1,4 +1,5 @@
 use super::{Cut, Splitter};
+use crate::failure::fail;
 
 /// Records of a fixed size. The last one of a text is shorter if the bytes do not fill it.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ impl Records {
 
 /// Records after their length, which has 4 bytes and does not count itself.
 ///
-/// If the text ends before a record does, cutting it panics.
+/// If the text ends before a record does, cutting it [fails](crate::failure::fail): the run ends with an error.
 #[derive(Clone, Copy, Debug)]
 pub enum Prefixed {
     /// The highest byte of the length first.
@@ -85,7 +86,7 @@ impl Iterator for RecordsOf<'_, Prefixed> {
             return None;
         }
         let Some(end) = self.kind.end(self.text, from).filter(|end| *end <= len) else {
-            panic!("the text ends in the middle of a record, which begins {} bytes before", len - from)
+            fail(format!("the text ends in the middle of a record, which begins {} bytes before", len - from))
         };
         self.from = end;
         Some(Splitter { range: from + Prefixed::PREFIX..end, next: end })
