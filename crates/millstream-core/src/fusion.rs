@@ -15,6 +15,7 @@
 
 mod passage;
 
+pub(crate) use passage::chain_within;
 pub use passage::{Chain, Clock, Fill, Next, OfPassage, Passage, Same, chain};
 
 use crate::{Backend, Density, Item, On, SequenceNumber, Shape};

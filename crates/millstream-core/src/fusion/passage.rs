@@ -247,12 +247,25 @@ pub fn chain<K: Backend, P: Deploy<K>, Q: Deploy<K> + Arrow<In = P::Out>, V: OfP
     wiring: &mut K::Wiring,
     then: V,
 ) -> Option<V::Made> {
-    first.passage(wiring, AfterFirst { second, then })
+    first.passage(wiring, AfterFirst { second, then, advances: true })
+}
+
+/// As [`chain`], for two parts of one step of the body.
+pub(crate) fn chain_within<K, P, Q, V>(first: &P, second: &Q, wiring: &mut K::Wiring, then: V) -> Option<V::Made>
+where
+    K: Backend,
+    P: Deploy<K>,
+    Q: Deploy<K> + Arrow<In = P::Out>,
+    V: OfPassage<K, P::In, Q::Out>,
+{
+    first.passage(wiring, AfterFirst { second, then, advances: false })
 }
 
 struct AfterFirst<'q, Q, V> {
     second: &'q Q,
     then: V,
+    /// Whether the second one is the next step of the body.
+    advances: bool,
 }
 
 impl<K: Backend, A: Shape, B: Shape, Q: Deploy<K> + Arrow<In = B>, V: OfPassage<K, A, Q::Out>> OfPassage<K, A, B>
@@ -261,7 +274,9 @@ impl<K: Backend, A: Shape, B: Shape, Q: Deploy<K> + Arrow<In = B>, V: OfPassage<
     type Made = V::Made;
 
     fn make<P: Passage<A, B>>(self, first: P, wiring: &mut K::Wiring) -> Option<V::Made> {
-        K::advance(wiring);
+        if self.advances {
+            K::advance(wiring);
+        }
         self.second.passage(wiring, AfterSecond { first, then: self.then, input: PhantomData })
     }
 }

@@ -1,4 +1,5 @@
 use super::{Fanout, Project};
+use crate::fusion::{OfPassage, chain_within};
 use crate::plan::{Describe, Port};
 use crate::{Arrow, Backend, Deploy, Determinate, Flat, KeepsClock, Lens, Pair, Projected, Quiet, Shardable};
 use std::marker::PhantomData;
@@ -78,5 +79,13 @@ where
     ) -> <Projected<P::Out, L> as crate::On<K>>::Edge {
         let nested = self.nested.deploy(input, wiring);
         Project::<P::Out, L>::new().deploy(nested, wiring)
+    }
+
+    fn passage<V: OfPassage<K, P::In, Projected<P::Out, L>>>(
+        &self,
+        wiring: &mut K::Wiring,
+        then: V,
+    ) -> Option<V::Made> {
+        chain_within(&self.nested, &Project::<P::Out, L>::new(), wiring, then)
     }
 }
