@@ -293,6 +293,10 @@ impl Hub {
     fn write(&mut self, worker: usize) {
         let Some(key) = self.keys.get(worker).copied().flatten() else { return self.outs.forget(worker) };
         let Some(connection) = &mut self.connections[key] else { return };
+        // A socket that has room again is no sign of life to the worker.
+        if self.outs.is_empty(worker) {
+            return;
+        }
         let (now, real) = (self.clock.now(), self.clock.real());
         match self.outs.write(worker, &mut connection.stream) {
             Ok(Written { all, goes_on }) => {

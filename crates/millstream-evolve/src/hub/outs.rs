@@ -57,6 +57,10 @@ impl Outs {
         Some(worker)
     }
 
+    pub(super) fn is_empty(&self, worker: usize) -> bool {
+        self.outs.get(worker).is_none_or(|out| out.bytes.is_empty())
+    }
+
     /// Drops the bytes for the worker that had this number before.
     pub(super) fn forget(&mut self, worker: usize) {
         if let Some(out) = self.outs.get_mut(worker) {

@@ -137,6 +137,19 @@ fn a_crowd_is_accepted_in_several_turns() {
     }
 }
 
+/// The worker may have a limit for silence, which counts the time of the program's own work too.
+#[test]
+fn a_worker_without_states_gets_a_sign_of_life_after_a_long_pause() {
+    let (mut hub, mut workers) = begun(1, 0, 0);
+    workers[0].read_within(Some(Duration::from_millis(1))).unwrap();
+    for pause in 0..4 {
+        hub.clock.skip(Duration::from_secs(12));
+        hub.turn(Duration::ZERO).unwrap();
+        let read = workers[0].read(&mut [0; 64]);
+        assert!(read.as_ref().is_ok_and(|read| *read > 0), "{pause}: {read:?}");
+    }
+}
+
 /// Each worker that is closed would hand its states to the next one.
 #[test]
 fn the_end_of_a_population_loses_no_worker() {
