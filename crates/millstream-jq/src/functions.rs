@@ -42,8 +42,7 @@ impl<'a> HasLut<'a, Kind> for &'a Around<'a> {
 }
 
 /// Names of jq that jaq does not define, or that silently answer otherwise: jaq deletes the first path first, after which
-/// others lead to other items; it flattens an empty array to null, and no object; and a text of no number, or of two,
-/// has as many.
+/// others lead to other items, and it flattens an empty array to null, and no object.
 const MORE: &str = r#"
 def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);
@@ -53,11 +52,8 @@ def ascii: [.] | implode;
 def toarray: if isarray then . else [.] end;
 def trimstr($x): ltrimstr($x) | rtrimstr($x);
 def delpaths($paths): reduce ($paths | sort | reverse[]) as $path (.; getpath($path) |= empty);
-def del(f): delpaths([path(f)]);
 def flatten($d): if $d > 0 then [.[] | if isarray then flatten($d - 1)[] else . end] end;
 def flatten: flatten(infinite);
-def tonumber: if isnumber then . else [fromjson]
-  | if length == 1 and (.[0] | isnumber) then .[0] else error("cannot parse as number") end end;
 "#;
 
 /// The variable behind `input_filename`. No filter can have a variable of this name.
@@ -67,7 +63,8 @@ pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     let more = load::parse(MORE, |parser| parser.defs()).expect("the definitions are in the language");
     // No text can contain the variable's name.
     let more = more.into_iter().chain([Def { name: "input_filename", args: Vec::new(), body: Term::Var(FILE_NAME) }]);
-    jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more)
+    let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    theirs.filter(|def| def.name != "tonumber").chain(more)
 }
 
 /// The functions that are written in Rust: jaq's without the ones that are left out, and ours.
@@ -79,12 +76,13 @@ pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
 }
 
 fn ours() -> impl Iterator<Item = Fun<Kind>> {
-    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 6] = [
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 7] = [
         (PRODUCT, v(2), |mut cv| {
             let right = cv.0.pop_var();
             bome(product(cv.0.pop_var(), right))
         }),
         ("fromjson", v(0), |cv| Box::new(from_json(&cv.1).into_iter())),
+        ("tonumber", v(0), |cv| Box::new(std::iter::once(to_number(cv.1)))),
         ("@csv", v(0), |cv| bome(csv(&cv.1))),
         ("@tsv", v(0), |cv| bome(tsv(&cv.1))),
         ("debug_empty", v(0), |cv| {
@@ -116,5 +114,18 @@ fn from_json(text: &Val) -> Vec<ValX<'static, Val>> {
             Parser::new(bytes).values().map(|value| value.or_else(|wrong| failed(&wrong.why))).collect()
         }
         _ => vec![failed(&"it is not a string")],
+    }
+}
+
+/// The number that a text is. jaq takes a text for as many numbers as it has: for none, too.
+fn to_number(value: Val) -> ValX<'static, Val> {
+    if let Val::Num(_) = value {
+        return Ok(value);
+    }
+    let mut all = from_json(&value);
+    match all.pop() {
+        Some(Ok(number @ Val::Num(_))) if all.is_empty() => Ok(number),
+        Some(Err(why)) => Err(why),
+        _ => Err(Error::str("cannot parse as number").into()),
     }
 }
