@@ -146,7 +146,7 @@ const MORE_WAYS: [[&str; 3]; 3] = [["2", "5", "5-over-2"], ["5", "10", "10-over-
 /// How many times the factor by which rings are faster is as large with more ways.
 fn more_ways(ratios: &[Ratio], [fewer, more, name]: &[&'static str; 3]) -> Option<Ratio> {
     let of = |case: &str| ratios.iter().find(|ratio| ratio.case == case).map(|ratio| &ratio.samples);
-    let grown = of(*more)?.iter().zip(of(*fewer)?).map(|(more, fewer)| more / fewer);
+    let grown = of(more)?.iter().zip(of(fewer)?).map(|(more, fewer)| more / fewer);
     Some(Ratio::new("more-ways", name, grown.collect(), Some(1.0)))
 }
 
