@@ -39,8 +39,8 @@ pub(crate) struct Pauses {
 }
 
 impl Pauses {
-    /// Waits for `time`. Unwinds once the run is stopped, the stage is cancelled, or its version is over that ran beside
-    /// the run's.
+    /// Waits for `time`. Unwinds once the run is stopped, the stage is cancelled, or its version, which ran beside the
+    /// run's, is over.
     pub(crate) fn wait(&self, time: Duration) {
         let cancelled = || !self.side_output && self.task < self.shared.cancelled();
         // `surplus` is notified only of such events; steps of tasklets do not wake this thread.

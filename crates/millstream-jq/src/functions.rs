@@ -41,8 +41,8 @@ impl<'a> HasLut<'a, Kind> for &'a Around<'a> {
     }
 }
 
-/// Names of jq that jaq does not define, or that silently answer otherwise: jaq deletes the first path first, after which
-/// others lead to other items, and it flattens an empty array to null, and no object.
+/// Names of jq that jaq does not define, or that silently answer otherwise: jaq deletes the first path first, after
+/// which others lead to other items, and it flattens an empty array to null, and no object.
 const MORE: &str = r#"
 def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);

@@ -16,9 +16,9 @@
 //! (`interrupts/watched.rs`), so the source ends by itself, with the whole lines that it has read. The command is not
 //! run for numbers that wait in rings, except for the one that the signal has cut short, if no other number waits
 //! before it. On the model, where nothing is run before the input ends, it is run for all that was read. Processes have
-//! process groups of their own, so an interrupt from the keyboard does not end them. After `--grace` seconds, if
-//! one is still at work, or at the second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll
-//! ends a wait for input if a run is on the calling thread (`--deploy inline` and `model`) and cannot be drained from
+//! process groups of their own, so an interrupt from the keyboard does not end them. After `--grace` seconds, if one is
+//! still at work, or at the second signal, the groups get SIGTERM, and half a second later SIGKILL. The same poll ends
+//! a wait for input if a run is on the calling thread (`--deploy inline` and `model`) and cannot be drained from
 //! outside.
 
 mod admission;

@@ -138,7 +138,10 @@ fn each_match_of_a_tuple_reads_its_own_wire() {
 fn statements_without_a_name_are_grouped() {
     macro_rules! effects {
         ($($n:literal)*) => {
-            wires!(|x: Val<u64>| { $( x.map(|x| x + $n); x.map(|x| x + $n); x.map(|x| x + $n); x.map(|x| x + $n); )* x })
+            wires!(|x: Val<u64>| {
+                $( x.map(|x| x + $n); x.map(|x| x + $n); x.map(|x| x + $n); x.map(|x| x + $n); )*
+                x
+            })
         };
     }
     let p = effects!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34);
