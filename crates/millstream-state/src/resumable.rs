@@ -85,10 +85,11 @@ pub trait Resumable<T: Item>: Send + Sync + 'static {
     type Mark: Clone + Send + 'static;
     /// Its values.
     type Values: Places<Item = T, Mark = Self::Mark> + Send + 'static;
-    /// Whether the next value may have to be waited for. See [`Source::WAITS`].
+    /// Whether the next value may have to be waited for. See [`Source::WAITS`](millstream_exec::Source::WAITS).
     const WAITS: bool;
 
-    /// Whether the next value of this source may have to be waited for. See [`Source::waits`].
+    /// Whether the next value of this source may have to be waited for. See
+    /// [`Source::waits`](millstream_exec::Source::waits).
     fn waits(&self) -> bool {
         Self::WAITS
     }
