@@ -260,7 +260,7 @@ pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: R
     drop(present);
     pool.shared.trace.upgraded(&report);
     // A version that ran beside the retired one was replaced with it.
-    shadow.into_iter().for_each(|shadow| shadow.finish(ShadowEnd::Dropped, &pool.shared.marks));
+    shadow.iter().for_each(|shadow| pool.shared.marks.end_shadow(shadow, ShadowEnd::Dropped));
     expected
 }
 

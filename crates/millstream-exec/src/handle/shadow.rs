@@ -204,7 +204,7 @@ impl<R: RingRunner> Shadow<R> {
 impl<R: RingRunner> Drop for Shadow<R> {
     fn drop(&mut self) {
         let shared = &self.upgrader.pool.shared;
-        self.shadow.state().finish(ShadowEnd::Dropped, &shared.marks);
+        shared.marks.end_shadow(self.shadow.state(), ShadowEnd::Dropped);
         shared.wake();
         // Its stages may be in a pause.
         shared.surplus.notify();

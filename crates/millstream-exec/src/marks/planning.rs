@@ -85,9 +85,12 @@ impl Marks {
         (book.shadows, book.beside) = (shadows, Some(beside.clone()));
     }
 
-    /// Notes that this version does not run beside the run's any more, for this reason. All tasklets may thereby have
-    /// passed a mark. The next step of a tasklet reports it, since the caller may hold a lock.
-    pub(crate) fn shadow_is_over(&self, version: &ShadowState, end: ShadowEnd) {
+    /// Ends the version beside the run's, unless it has ended before. All tasklets may thereby have passed a mark. The
+    /// next step of a tasklet reports it, since the caller may hold a lock.
+    pub(crate) fn end_shadow(&self, version: &ShadowState, end: ShadowEnd) {
+        if !version.finish(&end) {
+            return;
+        }
         let mut book = self.book();
         // The next one may have begun by now.
         if book.is_beside(version) {
@@ -115,7 +118,7 @@ mod tests {
         let (marks, [earlier, beside]) = (Marks::new(), [ShadowState::new(), ShadowState::new()]);
         let at = SequenceNumber(3);
         marks.shadow_tasks(2, &beside);
-        earlier.finish(ShadowEnd::Dropped, &marks);
+        marks.end_shadow(&earlier, ShadowEnd::Dropped);
         let (change, passed) = (None, Vec::new());
         let passing = Passing { id: 1, kind: MarkKind::Retire, at, output: None, shadows: 0, change, passed };
         marks.book().passing.push_back(passing);
@@ -125,7 +128,7 @@ mod tests {
             let book = marks.book();
             assert_eq!((book.passing[0].shadows, book.shadows), (shadows, 2));
         }
-        beside.finish(ShadowEnd::Dropped, &marks);
+        marks.end_shadow(&beside, ShadowEnd::Dropped);
         assert_eq!(marks.book().shadows, 0);
     }
 }

@@ -201,7 +201,7 @@ impl Task {
             let stage = tasklet.failed_in().unwrap_or(&self.name).to_owned();
             let number = tasklet.failed_at().map(SequenceNumber);
             let cause = message(payload.as_ref());
-            shadow.finish(ShadowEnd::Failed { stage, number, cause }, &shared.marks);
+            shared.marks.end_shadow(shadow, ShadowEnd::Failed { stage, number, cause });
             return (Progress { worked: true, ..Progress::DONE }, Some(Broken::ignored(payload)));
         }
         let stage = tasklet.failed_in().unwrap_or(&self.name);

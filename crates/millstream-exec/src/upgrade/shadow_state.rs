@@ -1,7 +1,6 @@
 //! What the tasks of a version that runs beside the running one share with the run.
 
 use super::shadow_end::ShadowEnd;
-use crate::marks::Marks;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,18 +21,17 @@ impl ShadowState {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the shadow, unless it has ended before. Its tasklets drop their values at their next step.
-    pub(crate) fn finish(&self, end: ShadowEnd, marks: &Marks) {
+    /// Ends the shadow, and returns whether it had not ended before. Its tasklets drop their values at their next step.
+    /// Only the run's marks call this, which take it out of their count.
+    pub(crate) fn finish(&self, end: &ShadowEnd) -> bool {
         let mut known = self.lock();
-        // Another shadow may run by now, which this end does not concern.
         if known.is_some() {
-            return;
+            return false;
         }
         // What has taken the place of the running version is stepped on.
-        self.over.store(end != ShadowEnd::CutOver, Ordering::Release);
+        self.over.store(*end != ShadowEnd::CutOver, Ordering::Release);
         *known = Some(end.clone());
-        drop(known);
-        marks.shadow_is_over(self, end);
+        true
     }
 
     /// Records that the shadow was refused.

@@ -101,7 +101,7 @@ impl<A: RingLayout> Comparer<A> {
             Ok(()) => _ = self.state.agreed.fetch_add(1, Ordering::Relaxed),
             Err([running, shadow]) => {
                 let end = ShadowEnd::Differs { stage: self.stage.clone(), number, running, shadow };
-                self.state.finish(end, &self.shared.marks);
+                self.shared.marks.end_shadow(&self.state, end);
             }
         }
     }
@@ -144,7 +144,7 @@ impl<A: RingLayout> Tasklet for Comparer<A> {
             return Progress { worked: true, ..Progress::ENDED };
         }
         let Some(end) = self.runs_apart() else { return Progress::NONE };
-        self.state.finish(end, &self.shared.marks);
+        self.shared.marks.end_shadow(&self.state, end);
         Progress { worked: true, ..Progress::NONE }
     }
 

@@ -132,7 +132,7 @@ impl<T: Item, A: RingLayout> Change for CutOver<T, A> {
         let stages = tasks.iter().filter(|(_, role)| matches!(role, Role::Stage(_)));
         let tasklets: Vec<_> = stages.filter_map(named).collect();
         site.present().shadow = None;
-        state.finish(ShadowEnd::CutOver, &pool.shared.marks);
+        pool.shared.marks.end_shadow(state, ShadowEnd::CutOver);
         let (states_moved, reason) = (states, Some(self.reason()));
         let successor = Successor { tasklets, plan, ring_bytes, side_sinks, check, states_moved, reason };
         let expected = succeed(site, &pool, successor, retired, begun);
