@@ -256,9 +256,11 @@ impl Rings {
         let own_thread = blocking + side_sinks.len();
         // The sink is a tasklet as well.
         let tasklets = Tasklets { shared: shared + usize::from(feed.tasklet) + 1, own_thread };
-        let (most, why) = self.most_workers(tasklets.shared, cores.usable);
+        let wanted = self.wanted(cores.usable);
+        let (first, most) = (wanted.first(tasklets.shared), wanted.most(tasklets.shared));
+        let why = self.why_workers(tasklets.shared);
         let others = own_thread + feed.threads;
-        let wait = self.explain_wait(self.first_workers(most) + others, most + others, cores.usable);
+        let wait = self.explain_wait(first + others, most + others, cores.usable);
         let blocking = plan.stages.iter().filter(|stage| stage.blocking);
         let blocking = blocking.map(|s| Blocking { stage: s.name.clone(), threads: s.tasklets });
         let bytes = plan.bytes().unwrap_or(0);

@@ -6,7 +6,7 @@
 
 mod controller;
 
-pub(crate) use controller::{Controller, Verdict, counted};
+pub(crate) use controller::{Controller, Verdict, Wanted};
 
 /// Buffers of a placement, kept so that placing does not allocate.
 #[derive(Default)]

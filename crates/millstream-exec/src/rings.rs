@@ -6,7 +6,7 @@ use crate::budget::Budgets;
 use crate::explain::{Feed, Tunables};
 use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
 use crate::marks::Every;
-use crate::placement::{Controller, counted};
+use crate::placement::Wanted;
 use crate::planned::Planned;
 use crate::snapshot::Start;
 use crate::stages_on::StagesOn;
@@ -102,9 +102,11 @@ impl Rings {
     /// While a run has one worker, its values go past the rings, if the source is [`ready`](crate::source::ready) and
     /// every stage can do without its ring: the worker takes a value from the source, through all stages, to the sink,
     /// before the next one begins, and the pipeline costs what a loop by hand does. These stages can: `map`,
-    /// `map_owned`, `cloned`, `filter`, `filter_map`, `try_map`, `scan`, `fold` and what is made of them, stages that
-    /// keep a part of a text, and bodies of them in `fanout`, `both`, `choose`, `merge` and a `shard` of one. A stage
-    /// that writes text, a `shard` of more, a `feedback`, windows by number, a box and a block of wires cannot.
+    /// `map_owned`, `cloned`, `filter`, `filter_map`, `try_map`, `scan`, `fold` and what is made of them, windows by
+    /// number, stages that keep a part of a text, and bodies of them in `fanout`, `both`, `choose`, `merge` and a
+    /// `shard` of one. A stage that writes text, unless it is the last one behind a cut, a `shard` of more, a
+    /// `feedback`, a box and a block of wires cannot. Nor can a run whose output the program takes (`iter`, `through`,
+    /// a stream), and one whose [batch](Rings::batch) is less than 64. The book has the whole table, in "Limits".
     ///
     /// Where the first stage cuts text, as `lines` does, any source will do: its blocks go through its own ring, and
     /// the lines past all others, also through a `flat_map` and other stages that start a clock. Values go through the
@@ -344,41 +346,17 @@ impl Rings {
         Ok(())
     }
 
-    /// The most workers for this many tasklets, and why.
-    pub(crate) fn most_workers(&self, tasklets: usize, cores: usize) -> (usize, String) {
-        let tasklets = tasklets.max(1);
+    /// The workers that were asked for, on this many cores.
+    pub(crate) fn wanted(&self, cores: usize) -> Wanted {
+        Wanted { asked: self.workers, cores }
+    }
+
+    /// Why a run has this number of workers at most, for this many tasklets.
+    pub(crate) fn why_workers(&self, tasklets: usize) -> String {
         match self.workers {
-            Some(n) if n > tasklets => {
-                (tasklets, format!("fixed: {n} were asked for, and only {tasklets} tasklets can be shared"))
-            }
-            Some(n) => (n, "fixed: as asked for".to_owned()),
-            None => {
-                let reason = "automatic: 1 to begin with; another is kept if it moves at least 10% more";
-                (cores.min(tasklets), reason.to_owned())
-            }
+            Some(n) if n > tasklets => format!("fixed: {n} were asked for, and only {tasklets} tasklets can be shared"),
+            Some(_) => "fixed: as asked for".to_owned(),
+            None => "automatic: 1 to begin with; another is kept if it moves at least 10% more".to_owned(),
         }
-    }
-
-    /// The initial number of workers, out of `most`.
-    pub(crate) fn first_workers(&self, most: usize) -> usize {
-        if self.workers.is_some() { most } else { 1 }
-    }
-
-    /// The controller of the number of workers for this many tasklets.
-    pub(crate) fn controller(&self, tasklets: usize, cores: usize) -> Controller {
-        let (most, _) = self.most_workers(tasklets, cores);
-        let controller = match self.workers {
-            Some(_) if most > cores => {
-                let decision =
-                    format!("{most} workers, as asked for; {cores}, one for each usable core, if they move as much");
-                Controller::crowded(most, cores, decision)
-            }
-            Some(_) => Controller::fixed(most, format!("{}, as asked for", counted(most))),
-            None => {
-                let decision = format!("1 worker to begin with; more if they move more, up to {cores} usable cores");
-                Controller::automatic(most, decision)
-            }
-        };
-        controller.wants(self.workers, cores)
     }
 }

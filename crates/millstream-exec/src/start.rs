@@ -285,7 +285,7 @@ impl WiredRun {
         let mut controller = if inline {
             Controller::fixed(1, "everything on the calling thread".to_owned())
         } else {
-            rings.controller(entries, cores.usable)
+            Controller::of(rings.wanted(cores.usable), entries)
         };
         let names: Vec<&str> = tasklets.iter().map(|tasklet| &*tasklet.name).collect();
         for stage in rings.budgets().without_stage(&names) {

@@ -19,7 +19,8 @@ mod mark;
 
 use super::Scratch;
 use crate::Rate;
-use choices::{Choices, Wanted};
+use choices::Choices;
+pub(crate) use choices::Wanted;
 use mark::Mark;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -109,32 +110,29 @@ pub(crate) enum Verdict {
 }
 
 impl Controller {
-    /// A fixed number of workers.
+    /// For tasklets that at most `entries` workers can share.
+    pub(crate) fn of(wanted: Wanted, entries: usize) -> Self {
+        let (most, choices) = (wanted.most(entries), wanted.choices(entries));
+        let decision = match (choices, wanted.asked) {
+            (Choices::Either { cores, .. }, _) => {
+                format!("{most} workers, as asked for; {cores}, one for each usable core, if they move as much")
+            }
+            (_, Some(_)) => format!("{}, as asked for", counted(most)),
+            (_, None) => {
+                format!("1 worker to begin with; more if they move more, up to {} usable cores", wanted.cores)
+            }
+        };
+        let fixed = Controller::fixed(wanted.first(entries), decision);
+        let mut controller = Controller { choices, wanted: Some(wanted), rates: vec![None; most + 1], ..fixed };
+        controller.begins();
+        controller
+    }
+
+    /// This number of workers, whatever they move.
     pub(crate) fn fixed(workers: usize, decision: String) -> Self {
-        Controller::new(Choices::Only, workers, decision)
-    }
-
-    /// More workers than cores, as asked for. They are kept unless one worker a core moves as much: if no stage waits,
-    /// the additional ones only take turns.
-    pub(crate) fn crowded(asked: usize, cores: usize, decision: String) -> Self {
-        Controller {
-            upwards: false,
-            idle: CROWDED,
-            ..Controller::new(Choices::Either { cores, asked }, asked, decision)
-        }
-    }
-
-    /// Begins with one worker and tries whether more increase the rate, up to `most`.
-    pub(crate) fn automatic(most: usize, decision: String) -> Self {
-        let choices = if most == 1 { Choices::Only } else { Choices::UpTo(most) };
-        Controller::new(choices, 1, decision)
-    }
-
-    fn new(choices: Choices, workers: usize, decision: String) -> Self {
         let decisions = vec![decision];
-        let most = if let Choices::UpTo(most) = choices { most } else { workers };
         Controller {
-            choices,
+            choices: Choices::Only,
             wanted: None,
             workers,
             phase: Phase::Unwatched,
@@ -145,16 +143,10 @@ impl Controller {
             unreported: decisions.clone(),
             contended: false,
             decisions,
-            rates: vec![None; most + 1],
+            rates: vec![None; workers + 1],
             leads: 0,
             scratch: Scratch::default(),
         }
-    }
-
-    /// With the number of workers that was asked for, if one was, and the usable cores: another version of the pipeline
-    /// may have more or fewer tasklets to share.
-    pub(crate) fn wants(self, asked: Option<usize>, cores: usize) -> Self {
-        Controller { wanted: Some(Wanted { asked, cores }), ..self }
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -200,21 +192,26 @@ impl Controller {
         if let Phase::Tried { workers_before, .. } = self.phase {
             self.workers = workers_before;
         }
-        (self.phase, self.idle, self.upwards) = (Phase::Unwatched, FIRST, true);
-        (self.added, self.reversals) = (None, 0);
         self.rates.fill(None);
-        let Some(wanted) = self.wanted else { return false };
-        let (choices, most) = wanted.choices(entries);
-        if matches!(choices, Choices::Either { .. }) {
-            (self.idle, self.upwards) = (CROWDED, false);
+        if let Some(wanted) = self.wanted {
+            let most = wanted.most(entries);
+            self.choices = wanted.choices(entries);
+            self.workers = if wanted.asked.is_some() { most } else { self.workers.min(most) };
+            self.rates.resize(most + 1, None);
         }
-        self.choices = choices;
-        self.workers = if wanted.asked.is_some() { most } else { self.workers.min(most) };
-        self.rates.resize(most + 1, None);
+        self.begins();
         if self.workers != before {
             self.note(format!("{} for the next version of the pipeline", counted(self.workers)));
         }
-        true
+        self.wanted.is_some()
+    }
+
+    /// Nothing of these choices was measured yet. If more workers were asked for than there are cores, the first trial is
+    /// of one worker a core, and soon: if no stage waits, the additional ones only take turns.
+    fn begins(&mut self) {
+        let crowded = matches!(self.choices, Choices::Either { .. });
+        (self.idle, self.upwards) = if crowded { (CROWDED, false) } else { (FIRST, true) };
+        (self.phase, self.added, self.reversals) = (Phase::Unwatched, None, 0);
     }
 
     /// A worker thread could not be started: there is no trial now, and at most `started` workers run.

@@ -33,21 +33,29 @@ impl Choices {
 
 /// The number of workers that was asked for, if one was, and the usable cores.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    pub(super) asked: Option<usize>,
-    pub(super) cores: usize,
+pub(crate) struct Wanted {
+    pub(crate) asked: Option<usize>,
+    pub(crate) cores: usize,
 }
 
 impl Wanted {
-    /// The choices for tasklets that at most `entries` workers can share, and the most workers of them.
-    pub(super) fn choices(self, entries: usize) -> (Choices, usize) {
+    /// The most workers of tasklets that at most `entries` workers can share.
+    pub(crate) fn most(self, entries: usize) -> usize {
+        self.asked.unwrap_or(self.cores).min(entries).max(1)
+    }
+
+    /// The number of workers that such tasklets begin with.
+    pub(crate) fn first(self, entries: usize) -> usize {
+        if self.asked.is_some() { self.most(entries) } else { 1 }
+    }
+
+    pub(super) fn choices(self, entries: usize) -> Choices {
         let Wanted { asked, cores } = self;
-        let most = asked.unwrap_or(cores).min(entries).max(1);
-        let choices = match asked {
+        let most = self.most(entries);
+        match asked {
             Some(_) if most > cores => Choices::Either { cores, asked: most },
             None if most > 1 => Choices::UpTo(most),
             _ => Choices::Only,
-        };
-        (choices, most)
+        }
     }
 }

@@ -1,7 +1,12 @@
 //! Simulated runs that move given numbers in given times.
 
-use super::{Choices, Controller, FIRST, Phase, SELDOM, Verdict, WINDOW};
+use super::{Choices, Controller, FIRST, Phase, SELDOM, Verdict, WINDOW, Wanted};
 use std::time::{Duration, Instant};
+
+/// As many tasklets as cores.
+fn automatic(cores: usize) -> Controller {
+    Controller::of(Wanted { asked: None, cores }, cores)
+}
 
 /// Simulates a run in which n workers move `moves(n)` numbers a window. Returns the number of workers it settles on.
 fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
@@ -24,7 +29,6 @@ fn settle(mut controller: Controller, moves: impl Fn(usize) -> u64) -> usize {
 
 #[test]
 fn workers_are_added_as_long_as_they_pay() {
-    let automatic = |most| Controller::automatic(most, String::new());
     assert_eq!(settle(automatic(4), |workers| workers as u64 * 1000), 4);
     assert_eq!(settle(automatic(4), |workers| workers.min(2) as u64 * 1000), 2);
     assert_eq!(settle(automatic(4), |workers| 1000 / workers as u64), 1);
@@ -33,7 +37,7 @@ fn workers_are_added_as_long_as_they_pay() {
 
 /// Milliseconds out of the first `all` with two workers, if two move `two_move` numbers where one moves 100.
 fn with_two(two_move: u64, all: usize) -> usize {
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let (mut now, mut moved, mut two) = (Instant::now(), 0, 0);
     for _ in 0..all * LOOKS_A_MS {
         controller.review(now, moved, Duration::ZERO, |_| true);
@@ -61,7 +65,7 @@ fn a_gain_is_found_early_and_kept_for_a_while() {
 
 #[test]
 fn a_trial_begins_when_its_workers_are_at_hand() {
-    let mut controller = Controller::automatic(3, String::new());
+    let mut controller = automatic(3);
     let (start, mut moved) = (Instant::now(), 0);
     let mut review = |after: Duration, at_hand: bool| {
         moved += 1000;
@@ -81,7 +85,7 @@ fn a_trial_begins_when_its_workers_are_at_hand() {
 
 #[test]
 fn a_worker_that_cannot_be_started_is_tried_again_later() {
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let start = Instant::now();
     controller.review(start, 0, Duration::ZERO, |_| false);
     assert_eq!(controller.review(start + FIRST, 1000, Duration::ZERO, |_| false), Verdict::Summon(2));
@@ -97,7 +101,7 @@ fn a_worker_that_cannot_be_started_is_tried_again_later() {
 
 #[test]
 fn more_workers_than_cores_are_kept_only_if_they_move_more() {
-    let crowded = || Controller::crowded(16, 2, String::new());
+    let crowded = || Controller::of(Wanted { asked: Some(16), cores: 2 }, 16);
     assert_eq!(crowded().workers(), 16);
     assert_eq!(settle(crowded(), |workers| workers as u64 * 1000), 16);
     assert_eq!(settle(crowded(), |workers| workers.min(2) as u64 * 1000), 2);
@@ -128,7 +132,7 @@ fn on_shared_cores(two_move: u64, ms: u64, mut controller: Controller) -> (Contr
 
 #[test]
 fn no_worker_is_added_while_the_present_ones_wait_for_cores() {
-    let (controller, moved) = on_shared_cores(1, 1000, Controller::automatic(2, String::new()));
+    let (controller, moved) = on_shared_cores(1, 1000, automatic(2));
     // All that one worker moves in its half of the time, less what the first trial took.
     assert!(moved > 490 * 1000, "{moved}, {:?}", controller.decisions());
     assert_eq!(controller.workers(), 1);
@@ -138,7 +142,7 @@ fn no_worker_is_added_while_the_present_ones_wait_for_cores() {
 
 #[test]
 fn a_trial_that_waits_for_cores_ends_when_it_loses() {
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let start = Instant::now();
     let ms = |ms: u64| start + Duration::from_millis(ms);
     controller.review(ms(0), 0, Duration::ZERO, |_| true);
@@ -149,7 +153,7 @@ fn a_trial_that_waits_for_cores_ends_when_it_loses() {
     assert_eq!(controller.review(ms(8), 5004, Duration::from_millis(3), |_| true), Verdict::Place);
     assert_eq!(controller.workers(), 1);
     // A trial that wins is not ended early.
-    let mut winning = Controller::automatic(2, String::new());
+    let mut winning = automatic(2);
     winning.review(ms(0), 0, Duration::ZERO, |_| true);
     winning.review(ms(4), 4000, Duration::ZERO, |_| true);
     winning.review(ms(5), 5000, Duration::ZERO, |_| true);
@@ -159,7 +163,7 @@ fn a_trial_that_waits_for_cores_ends_when_it_loses() {
 
 #[test]
 fn a_trial_is_called_off_if_its_worker_had_to_wait_for_a_core() {
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let start = Instant::now();
     let ms = |ms: u64| start + Duration::from_millis(ms);
     controller.review(ms(0), 0, Duration::ZERO, |_| true);
@@ -172,7 +176,7 @@ fn a_trial_is_called_off_if_its_worker_had_to_wait_for_a_core() {
 #[test]
 fn one_of_two_workers_on_shared_cores_is_kept_if_it_moves_as_much() {
     let two = || {
-        let mut controller = Controller::automatic(2, String::new());
+        let mut controller = automatic(2);
         (controller.workers, controller.idle) = (2, SELDOM);
         controller
     };
@@ -190,7 +194,7 @@ fn one_of_two_workers_on_shared_cores_is_kept_if_it_moves_as_much() {
 #[test]
 fn a_run_whose_rates_waver_changes_its_mind_seldom() {
     // Whatever is tried moves a quarter more than what was.
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let (mut now, mut moved, mut rate, mut before) = (Instant::now(), 0, 1000, 1);
     for _ in 0..2000 * LOOKS_A_MS {
         controller.review(now, moved, Duration::ZERO, |_| true);
@@ -207,7 +211,7 @@ fn a_run_whose_rates_waver_changes_its_mind_seldom() {
 
 #[test]
 fn an_unchanged_decision_is_reported_once() {
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let (mut now, mut waited) = (Instant::now(), Duration::ZERO);
     for moved in 0..10_000 {
         controller.review(now, moved, waited, |_| true);
@@ -220,7 +224,7 @@ fn an_unchanged_decision_is_reported_once() {
 
 #[test]
 fn what_another_thread_moves_decides_no_trial() {
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let (mut now, mut moved, mut two) = (Instant::now(), 0, 0);
     for step in 0..400 {
         controller.review(now, moved, Duration::ZERO, |_| true);
@@ -242,7 +246,7 @@ fn what_another_thread_moves_decides_no_trial() {
 
 #[test]
 fn another_version_is_measured_from_its_beginning() {
-    let mut controller = Controller::automatic(2, String::new()).wants(None, 4);
+    let mut controller = Controller::of(Wanted { asked: None, cores: 4 }, 2);
     let (mut now, mut moved) = (Instant::now(), 0);
     let mut look = |controller: &mut Controller, after: Duration| {
         now += after;
@@ -264,7 +268,7 @@ fn another_version_is_measured_from_its_beginning() {
 
 #[test]
 fn another_version_has_the_workers_that_it_can_use() {
-    let wants = |asked: usize| Controller::fixed(2, String::new()).wants(Some(asked), 4);
+    let wants = |asked: usize| Controller::of(Wanted { asked: Some(asked), cores: 4 }, 2);
     let workers = |mut controller: Controller, entries| {
         controller.begins_version(entries);
         (controller.workers(), controller.decisions().len() - 1)
@@ -281,14 +285,14 @@ fn another_version_has_the_workers_that_it_can_use() {
     set.set(2);
     assert!(!set.begins_version(8));
     assert_eq!(set.workers(), 2);
-    let mut narrow = Controller::automatic(4, String::new()).wants(None, 4);
+    let mut narrow = Controller::of(Wanted { asked: None, cores: 4 }, 4);
     narrow.workers = 4;
     assert_eq!(workers(narrow, 2), (2, 1));
 }
 
 #[test]
 fn a_trial_for_which_nothing_moved_is_undone() {
-    let mut controller = Controller::automatic(2, String::new());
+    let mut controller = automatic(2);
     let start = Instant::now();
     controller.review(start, 0, Duration::ZERO, |_| true);
     assert_eq!(controller.review(start + FIRST, 0, Duration::ZERO, |_| true), Verdict::Summon(2));
