@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: the first signal drains the run, the second one stops it now.
+//! SIGINT and SIGTERM: the first signal drains the run, the second one stops it now. Two of one kind that come together
+//! are one: `timeout` sends its signal to the process, and then to the group that it is in.
 
 mod hang_up;
 mod watched;
@@ -6,7 +7,8 @@ mod watched;
 pub(crate) use hang_up::when_hung_up;
 pub(crate) use watched::{Watched, is_end};
 
-use crate::message::say_own;
+use crate::message::{say_own, say_soon};
+use crate::name;
 use crate::outcome::Outcome;
 use millstream_exec::{Source, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -15,11 +17,14 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use watched::Wake;
 
 /// How long a stopped run may take to end: its sink may be blocked in a write.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// A signal of the first one's kind is the same one if it comes within this time. By hand, two take longer.
+const TOGETHER: Duration = Duration::from_millis(100);
 
 /// The signals that came, and what they end.
 #[derive(Clone, Default)]
@@ -35,6 +40,8 @@ struct Inner {
 struct State {
     /// The first signal; its number is in the exit code.
     first: Option<u8>,
+    /// The kind of the first signal, and its time.
+    came: Option<(i32, Instant)>,
     /// Whether a second signal has come.
     stopped: bool,
     running: Option<Stopper>,
@@ -80,6 +87,7 @@ impl Interrupts {
         let mut state = self.lock();
         let Some(first) = state.first else {
             state.first = u8::try_from(signal).ok();
+            state.came = Some((signal, Instant::now()));
             state.drain();
             // Before the input ends, so that its reader knows why.
             state.when_drained.iter().for_each(|drained| drained());
@@ -88,7 +96,11 @@ impl Interrupts {
             self.0.came.notify_all();
             return;
         };
+        if state.came.is_some_and(|(kind, at)| kind == signal && at.elapsed() < TOGETHER) {
+            return;
+        }
         drop(state);
+        say_soon(format!("{}: stopped at the second signal: what was under way is lost", name::said()));
         self.stop(first)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::scene::{PATIENCE, Scene, ended};
 use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,7 @@ fn interrupted(scene: &Scene, args: &[&str], first: usize) -> (String, String, O
     let mut child = command.spawn().expect("the program starts");
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"1\n2\n3\n").unwrap();
-    let start = Instant::now();
-    while rustix::io::ioctl_fionread(&stdin).unwrap() > 0 {
-        assert!(start.elapsed() < PATIENCE, "the pipe is not read");
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until_read(&stdin);
     let mut out = vec![0; first];
     child.stdout.as_mut().unwrap().read_exact(&mut out).unwrap();
     interrupt(&child);
@@ -29,6 +25,14 @@ fn interrupted(scene: &Scene, args: &[&str], first: usize) -> (String, String, O
     drop(stdin);
     let stderr = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
     (String::from_utf8(out).unwrap(), stderr, code)
+}
+
+fn wait_until_read(pipe: &ChildStdin) {
+    let start = Instant::now();
+    while rustix::io::ioctl_fionread(pipe).unwrap() > 0 {
+        assert!(start.elapsed() < PATIENCE, "the pipe is not read");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn interrupt(child: &Child) {
@@ -70,6 +74,39 @@ fn values_that_are_taken_together_have_no_answer() {
         for flags in ["-s", "-sR"] {
             let (stdout, stderr, code) = interrupted(&Scene::new(), &["jq", flags, ".", "--deploy", way], 0);
             assert_eq!((stdout.as_str(), stderr.as_str(), code), ("", "", Some(130)), "{way} {flags}");
+        }
+    }
+}
+
+/// As `timeout` sends it: to the process, and to the group that it is in.
+#[cfg(feature = "run")]
+#[test]
+fn two_signals_of_one_kind_at_once_drain() {
+    for way in WAYS {
+        for signal in ["INT", "TERM"] {
+            let scene = Scene::new();
+            let mut command = scene.command("millstream", "");
+            command.args(["run", "--deploy", way, "-e", "lines | count"]);
+            let mut child = command
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the program starts");
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(b"1\n2\n3\n").unwrap();
+            wait_until_read(&stdin);
+            let id = child.id();
+            let twice = format!("kill -{signal} {id}; kill -{signal} {id}");
+            assert!(Command::new("sh").arg("-c").arg(twice).status().expect("a shell").success());
+            let code = ended(&mut child).code();
+            let count = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
+            assert_eq!(
+                (count.as_str(), code),
+                ("{\"count\":3}\n", Some(if signal == "INT" { 130 } else { 143 })),
+                "{way}"
+            );
+            drop(stdin);
         }
     }
 }
