@@ -79,34 +79,26 @@ fn values_that_are_taken_together_have_no_answer() {
 }
 
 /// As `timeout` sends it: to the process, and to the group that it is in.
-#[cfg(feature = "run")]
 #[test]
 fn two_signals_of_one_kind_at_once_drain() {
     for way in WAYS {
-        for signal in ["INT", "TERM"] {
+        let drained = || {
             let scene = Scene::new();
             let mut command = scene.command("millstream", "");
-            command.args(["run", "--deploy", way, "-e", "lines | count"]);
-            let mut child = command
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .expect("the program starts");
+            command.args(["pipe", "--deploy", way, "--", "sh", "-c", "sleep 0.3; cat"]);
+            let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut child = command.spawn().expect("the program starts");
             let mut stdin = child.stdin.take().unwrap();
-            stdin.write_all(b"1\n2\n3\n").unwrap();
+            stdin.write_all(b"1\n2\n").unwrap();
             wait_until_read(&stdin);
-            let id = child.id();
-            let twice = format!("kill -{signal} {id}; kill -{signal} {id}");
-            assert!(Command::new("sh").arg("-c").arg(twice).status().expect("a shell").success());
+            interrupt(&child);
+            interrupt(&child);
             let code = ended(&mut child).code();
-            let count = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
-            assert_eq!(
-                (count.as_str(), code),
-                ("{\"count\":3}\n", Some(if signal == "INT" { 130 } else { 143 })),
-                "{way}"
-            );
+            assert_eq!(code, Some(130), "{way}");
             drop(stdin);
-        }
+            std::io::read_to_string(child.stdout.take().unwrap()).unwrap() == "1\n2\n"
+        };
+        // A machine may be too slow to send two signals within the time.
+        assert!((0..5).any(|_| drained()), "{way}");
     }
 }
