@@ -8,12 +8,13 @@ use crate::demand::Demand;
 use crate::functions::{Around, Kind, Message, definitions, functions};
 use crate::native::Native;
 use crate::parse::FieldTree;
+use crate::syntax::{self, Joined};
 use crate::write::{Writer, one_line};
 use crate::wrong::Advice;
-use crate::{Input, Options, Wrong, left_out, product};
+use crate::{Input, Options, Wrong, left_out, operators};
 use answer::Where;
 use jaq_core::load::parse::Def;
-use jaq_core::load::{self, Arena, File, Loader, import};
+use jaq_core::load::{Arena, File, Loader, import};
 use jaq_core::{Compiler, Ctx, Vars};
 use jaq_json::{Val, ValX};
 use millstream_core::failure::{caught, into_message};
@@ -57,7 +58,7 @@ impl fmt::Debug for Filter {
 type Flow = ControlFlow<()>;
 
 impl Filter {
-    /// A filter of JSON values, which writes outputs with two spaces a level.
+    /// A filter of JSON values, which writes outputs with two spaces a level. A text without words is the filter `.`.
     ///
     /// # Errors
     ///
@@ -74,14 +75,18 @@ impl Filter {
     pub fn with(filter: &str, options: &Options) -> Result<Self, Wrong> {
         let variables = Variables::of(options).map_err(|why| Wrong::whole(filter, why))?;
         let without = if options.for_rows { left_out::without_for_rows } else { left_out::without };
-        let compiled = compile(filter, &variables.names(), without)?;
+        let joined = Joined::of(filter);
+        let text = joined.as_ref().map_or(filter, |joined| joined.text.as_str());
+        let text = if !options.for_rows && syntax::is_empty(text) { "." } else { text };
+        let compiled = compile(text, &variables.names(), without);
+        let compiled = compiled.map_err(|wrong| wrong.of_text(filter, joined.as_ref()))?;
         let demand = match options.input {
-            Input::Values => Demand::of(filter),
+            Input::Values => Demand::of(text),
             _ => Demand::All,
         };
         let style = &options.style;
         let on_lines = style.indent.is_none() && !style.sort_keys && !style.colours && !style.join && !style.raw;
-        let native = if on_lines && options.input == Input::Values { Native::of(filter) } else { None };
+        let native = if on_lines && options.input == Input::Values { Native::of(text) } else { None };
         let native = native.map(|native| {
             let tree = FieldTree::of(native.paths());
             (native, tree)
@@ -127,8 +132,8 @@ impl Filter {
 }
 
 fn compile(filter: &str, variables: &[String], without: Advice) -> Result<jaq_core::Filter<Kind>, Wrong> {
-    if let Some(mut term) = load::parse(filter, |parser| parser.term())
-        && product::limit(&mut term)
+    if let Some(mut term) = syntax::parse(filter)
+        && operators::replace(&mut term)
     {
         // The filter whose text has changed, as a name that is not in it.
         let mut whole = "__whole".to_owned();

@@ -1,16 +1,17 @@
 //! The names that filters have beside those of the language.
 
-use crate::left_out;
+use crate::operators::{self, FIRST, LAST, PRODUCT, QUOTIENT, REMAINDER};
 use crate::parse::Parser;
-use crate::product::{PRODUCT, product};
-use crate::tables::{csv, tsv};
+use crate::tables::{csv, join, tsv};
+use crate::{left_out, regex};
 use jaq_core::data::HasLut;
 use jaq_core::load::parse::{Def, Term};
 use jaq_core::native::{Fun, bome, run, v};
-use jaq_core::{DataT, Error, Lut, ValX, load};
-use jaq_json::Val;
+use jaq_core::{Bind, Cv, DataT, Error, Lut, Native, ValX, ValXs, load};
+use jaq_json::{Val, ValR};
 use std::cell::RefCell;
 use std::fmt::Display;
+use std::iter::{empty, once};
 
 /// The values that filters work on, and what filters can reach beside their input.
 #[derive(Debug)]
@@ -41,8 +42,9 @@ impl<'a> HasLut<'a, Kind> for &'a Around<'a> {
     }
 }
 
-/// Names of jq that jaq does not define, or that silently answer otherwise: jaq deletes the first path first, after
-/// which others lead to other items, and it flattens an empty array to null, and no object.
+/// Names of jq that jaq does not define, or that answer otherwise there, without an error: jaq deletes the first path
+/// first, after which others lead to other items; it flattens an empty array to null, and no object; its `gamma` is not
+/// the logarithm; its `todate` has fractions; `map_values` takes several outputs; and base64 needs its `=`.
 const MORE: &str = r#"
 def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);
@@ -54,6 +56,17 @@ def trimstr($x): ltrimstr($x) | rtrimstr($x);
 def delpaths($paths): reduce ($paths | sort | reverse[]) as $path (.; getpath($path) |= empty);
 def flatten($d): if $d > 0 then [.[] | if isarray then flatten($d - 1)[] else . end] end;
 def flatten: flatten(infinite);
+def map_values(f): .[] |= first(f);
+def match(re; flags): matches(re; flags)[] | .[0] + {captures: [.[1:][] | {offset, length, string, name}]};
+def match(re): match(re; null);
+def scan(re; flags): matches(re; "g" + flags)[] | [.[].string] | if length > 1 then .[1:] else .[0] end;
+def scan(re): scan(re; null);
+def gamma: lgamma;
+def todate: strftime("%Y-%m-%dT%H:%M:%SZ");
+def @base64d: tostring | . + ["", "", "==", "="][length % 4] | decode_base64;
+def halt_error($code):
+  (if . == null then empty elif isstring then . else tojson + "\n" end | stderr_empty), halt($code);
+def halt_error: halt_error(5);
 "#;
 
 /// The variable behind `input_filename`. No filter can have a variable of this name.
@@ -64,44 +77,82 @@ pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     // No text can contain the variable's name.
     let more = more.into_iter().chain([Def { name: "input_filename", args: Vec::new(), body: Term::Var(FILE_NAME) }]);
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    theirs.filter(|def| def.name != "tonumber").chain(more)
+    theirs.filter(|def| !["tonumber", "join"].contains(&def.name)).chain(more)
 }
 
 /// The functions that are written in Rust: jaq's without the ones that are left out, and ours.
 pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
-    let replaced = ["debug_empty", "stderr_empty", "fromjson"];
+    let replaced = ["debug_empty", "stderr_empty", "fromjson", "matches", "split_matches"];
     let is_kept = move |name: &str| left_out::without(name).is_none() && !replaced.contains(&name);
     let theirs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    theirs.filter(move |(name, ..)| is_kept(name)).chain(ours())
+    theirs.filter(move |(name, ..)| is_kept(name)).chain(ours()).chain([last()])
 }
 
 fn ours() -> impl Iterator<Item = Fun<Kind>> {
-    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 7] = [
-        (PRODUCT, v(2), |mut cv| {
-            let right = cv.0.pop_var();
-            bome(product(cv.0.pop_var(), right))
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 13] = [
+        (PRODUCT, v(2), |cv| of_two(cv, operators::product)),
+        (QUOTIENT, v(2), |cv| of_two(cv, operators::quotient)),
+        (REMAINDER, v(2), |cv| of_two(cv, operators::remainder)),
+        (FIRST, [Bind::Fun(())].into(), |mut cv| {
+            let (filter, context) = cv.0.pop_fun();
+            Box::new(filter.run((context, cv.1)).next().into_iter())
         }),
-        ("fromjson", v(0), |cv| Box::new(from_json(&cv.1).into_iter())),
-        ("tonumber", v(0), |cv| Box::new(std::iter::once(to_number(cv.1)))),
+        ("matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, false))),
+        ("split_matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, true))),
+        ("join", v(1), |mut cv| {
+            let between = cv.0.pop_var();
+            bome(join(&cv.1, &between))
+        }),
+        ("fromjson", v(0), |cv| Box::new(once(from_json(&cv.1)))),
+        ("tonumber", v(0), |cv| Box::new(once(to_number(cv.1)))),
         ("@csv", v(0), |cv| bome(csv(&cv.1))),
         ("@tsv", v(0), |cv| bome(tsv(&cv.1))),
         ("debug_empty", v(0), |cv| {
             cv.0.data().said.borrow_mut().push(Message::Debug(cv.1));
-            Box::new(std::iter::empty())
+            Box::new(empty())
         }),
         ("stderr_empty", v(0), |cv| {
             cv.0.data().said.borrow_mut().push(Message::Stderr(cv.1));
-            Box::new(std::iter::empty())
+            Box::new(empty())
         }),
     ];
     ours.into_iter().map(run::<Kind>)
 }
 
+fn of_two<'a>(mut cv: Cv<'a, Kind>, of: fn(Val, Val) -> ValR) -> ValXs<'a, Val> {
+    let right = cv.0.pop_var();
+    bome(of(cv.0.pop_var(), right))
+}
+
+fn with_two<'a>(mut cv: Cv<'a, Kind>, of: fn(&Val, &Val, &Val) -> ValR) -> ValXs<'a, Val> {
+    let second = cv.0.pop_var();
+    bome(of(&cv.1, &cv.0.pop_var(), &second))
+}
+
+/// The last output of a filter, or null. In a path it is the last place, and an update is one of all places.
+fn last() -> Fun<Kind> {
+    let last = Native::<Kind>::new(|mut cv| {
+        let (filter, context) = cv.0.pop_fun();
+        let last = filter.run((context, cv.1)).try_fold(None, |_, output| output.map(Some));
+        Box::new(once(last.map(Option::unwrap_or_default)))
+    });
+    let last = last.with_paths(|mut cv| {
+        let (filter, context) = cv.0.pop_fun();
+        let last = filter.paths((context, cv.1)).try_fold(None, |_, place| place.map(Some));
+        Box::new(last.transpose().into_iter())
+    });
+    let last = last.with_update(|mut cv, update| {
+        let (filter, context) = cv.0.pop_fun();
+        filter.update((context, cv.1), update)
+    });
+    (LAST, [Bind::Fun(())].into(), last)
+}
+
 /// The most characters of a value in a message.
 const SHOWN: usize = 200;
 
-/// The values in a text. jaq's own reader takes stack space for each bracket, without a limit.
-fn from_json(text: &Val) -> Vec<ValX<'static, Val>> {
+/// The value that a text is. jaq's own reader takes stack space for each bracket, without a limit, and reads several.
+fn from_json(text: &Val) -> ValX<'static, Val> {
     let failed = |why: &dyn Display| {
         let mut shown = text.to_string();
         if let Some((end, _)) = shown.char_indices().nth(SHOWN) {
@@ -109,23 +160,33 @@ fn from_json(text: &Val) -> Vec<ValX<'static, Val>> {
         }
         Err(Error::str(format_args!("cannot parse {shown} as JSON: {why}")).into())
     };
-    match text {
-        Val::TStr(bytes) => {
-            Parser::new(bytes).values().map(|value| value.or_else(|wrong| failed(&wrong.why))).collect()
-        }
-        _ => vec![failed(&"it is not a string")],
+    let Val::TStr(bytes) = text else { return failed(&"it is not a string") };
+    let mut parser = Parser::new(bytes);
+    let mut values = parser.values();
+    match values.next() {
+        None => failed(&"there is no value"),
+        Some(Err(wrong)) => failed(&wrong.why),
+        Some(Ok(value)) => match values.next() {
+            None => Ok(value),
+            Some(Err(wrong)) => failed(&wrong.why),
+            Some(Ok(_)) => failed(&"more than one value"),
+        },
     }
 }
 
-/// The number that a text is. jaq takes a text for as many numbers as it has: for none, too.
+/// The number that a text is. As in jq, a point needs no digits before it, or behind it.
 fn to_number(value: Val) -> ValX<'static, Val> {
     if let Val::Num(_) = value {
         return Ok(value);
     }
-    let mut all = from_json(&value);
-    match all.pop() {
-        Some(Ok(number @ Val::Num(_))) if all.is_empty() => Ok(number),
-        Some(Err(why)) => Err(why),
-        _ => Err(Error::str("cannot parse as number").into()),
+    let why = match from_json(&value) {
+        Ok(number @ Val::Num(_)) => return Ok(number),
+        Ok(_) => Error::str("cannot parse as number").into(),
+        Err(why) => why,
+    };
+    let text = if let Val::TStr(bytes) = &value { std::str::from_utf8(bytes).unwrap_or("").trim() } else { "" };
+    match text.parse::<f64>() {
+        Ok(x) if text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) => Ok(x.into()),
+        _ => Err(why),
     }
 }

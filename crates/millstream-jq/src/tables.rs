@@ -1,4 +1,4 @@
-//! `@csv` and `@tsv`, which jaq's standard library lacks.
+//! `@csv` and `@tsv`, which jaq's standard library lacks, and `join`, for which null is an empty text.
 
 use crate::write::one_line;
 use jaq_json::{Error, Num, Val, ValR};
@@ -50,6 +50,33 @@ fn written(row: &Val, kind: &str, between: u8, write: impl Fn(&[u8], &mut Vec<u8
             _ => {
                 let why = format!("cannot write {field} as a field of {kind}: a field cannot be an array or an object");
                 return Err(Error::str(why));
+            }
+        }
+    }
+    Ok(Val::utf8_str(out))
+}
+
+/// The items of an array, or the values of an object, as one text, with another one between them.
+pub(crate) fn join(all: &Val, between: &Val) -> ValR {
+    let items: Vec<&Val> = match all {
+        Val::Arr(items) => items.iter().collect(),
+        Val::Obj(fields) => fields.values().collect(),
+        other => return Err(Error::str(format!("cannot join the items of {other}: it is no array, and no object"))),
+    };
+    let mut out = Vec::new();
+    for (n, item) in items.into_iter().enumerate() {
+        match between {
+            _ if n == 0 => {}
+            Val::Null => {}
+            Val::TStr(text) => out.extend_from_slice(text),
+            other => return Err(Error::str(format!("cannot join by {other}: it is no text"))),
+        }
+        match item {
+            Val::Null => {}
+            Val::TStr(text) | Val::BStr(text) => out.extend_from_slice(text),
+            Val::Bool(_) | Val::Num(_) => out.extend(item.to_string().bytes()),
+            Val::Arr(_) | Val::Obj(_) => {
+                return Err(Error::str(format!("cannot join {item}: it is no text, number or boolean")));
             }
         }
     }

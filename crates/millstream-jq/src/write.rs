@@ -124,7 +124,7 @@ fn write_number(number: &Num, out: &mut Vec<u8>) {
             out.extend([sign, without_zeros(digits)].concat().bytes());
         }
         Num::Float(x) if x.is_nan() => out.extend(b"null"),
-        Num::Float(x) if x.is_infinite() => {
+        Num::Float(x) if x.abs() >= f64::MAX => {
             out.extend(if *x > 0.0 { LARGEST } else { LEAST }.as_bytes());
         }
         number => write!(out, "{number}").expect("writing to a vector cannot fail"),

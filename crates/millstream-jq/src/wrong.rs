@@ -1,3 +1,4 @@
+use crate::syntax::Joined;
 use jaq_core::{compile, load};
 use std::error::Error;
 use std::fmt;
@@ -55,6 +56,14 @@ impl Wrong {
     /// A mistake that concerns the whole filter.
     pub(crate) fn whole(filter: &str, what: String) -> Self {
         Wrong::of(filter, vec![(0..filter.len(), what)])
+    }
+
+    /// The same mistakes of a text in which pairs were joined, in the text as it was.
+    pub(crate) fn of_text(self, filter: &str, joined: Option<&Joined>) -> Self {
+        let Some(joined) = joined else { return self };
+        let mistakes = self.mistakes.into_iter();
+        let mistakes = mistakes.map(|(at, what)| (joined.place(at.start)..joined.place(at.end), what));
+        Wrong { filter: filter.to_owned(), mistakes: mistakes.collect() }
     }
 
     fn of(filter: &str, mut mistakes: Vec<(Range<usize>, String)>) -> Self {

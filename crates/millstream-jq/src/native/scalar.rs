@@ -70,7 +70,7 @@ pub(super) fn math(op: Math, left: &Scalar<'_>, right: &Scalar<'_>) -> Result<Sc
             Math::Sub => x.checked_sub(*y),
             Math::Mul => x.checked_mul(*y),
             Math::Div => return certain(*x as f64 / *y as f64),
-            Math::Rem => None,
+            Math::Rem => x.checked_rem(*y),
         };
         return whole.map(Scalar::Int).ok_or(Unknown);
     }

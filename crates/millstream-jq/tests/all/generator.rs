@@ -47,13 +47,40 @@ impl Bounded {
             "|=" => (b.outputs, 1.0 + b.size),
             _ => (a.outputs * b.outputs, a.size.max(b.size)),
         };
-        Bounded::new(format!("({} {how} {})", a.text, b.text), outputs, size, &[a, b])
+        let text = match how {
+            "/" => format!("{QUOTIENT}{} {BY} {}{END}", a.text, b.text),
+            "|=" => format!("({} |= {FIRST}{}{END})", a.text, b.text),
+            how => format!("({} {how} {})", a.text, b.text),
+        };
+        Bounded::new(text, outputs, size, &[a, b])
     }
 }
 
+// Where jq and jaq differ: a quotient, and what an update takes.
+const QUOTIENT: &str = "\u{1}";
+const BY: &str = "\u{2}";
+const FIRST: &str = "\u{3}";
+const END: &str = "\u{4}";
+
+/// jq's quotient, in jaq.
+const IN_JAQ: &str = r#"def quotient($l; $r):
+    if ($l | isnumber) and ($r | isnumber) and $r == 0 then error("cannot calculate \($l) / \($r)") else $l / $r end;
+"#;
+
 /// A valid filter, most parts of which have a meaning for [`json`], and which builds little.
 pub(crate) fn filter() -> impl Strategy<Value = String> {
-    bounded().prop_map(|filter| filter.text)
+    both().prop_map(|(filter, _)| filter)
+}
+
+/// A filter, and the one that has the same answers in jaq.
+pub(crate) fn both() -> impl Strategy<Value = (String, String)> {
+    let with = |text: &str, marks: [&str; 4]| {
+        [QUOTIENT, BY, FIRST, END].iter().zip(marks).fold(text.to_owned(), |text, (mark, is)| text.replace(mark, is))
+    };
+    bounded().prop_map(move |filter| {
+        let in_jaq = IN_JAQ.to_owned() + &with(&filter.text, ["quotient(", ";", "first(", ")"]);
+        (with(&filter.text, ["(", "/", "(", ")"]), in_jaq)
+    })
 }
 
 fn bounded() -> impl Strategy<Value = Bounded> {

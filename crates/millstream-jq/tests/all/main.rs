@@ -1,5 +1,6 @@
 //! Compares filters with jaq, and with themselves on all deployments.
 
+mod as_in_jq;
 mod cases;
 mod generator;
 mod hostile;
