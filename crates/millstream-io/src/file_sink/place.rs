@@ -52,8 +52,7 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => (path.to_owned(), None),
             Err(error) => return Err(error),
         };
-        let temporary = temporary(&target)?;
-        let file = OpenOptions::new().append(true).create_new(true).open(&temporary)?;
+        let (temporary, file) = temporary(&target)?;
         let place = Place::Beside { temporary, target, arrived: false }; // dropped, it removes the file
         if let Some(old) = old {
             file.set_permissions(old.permissions())?;
@@ -132,12 +131,19 @@ fn numbered(path: &Path, n: u32) -> PathBuf {
     name.into()
 }
 
-/// A name in the directory of `target` that no other file has, of this process or of another one.
-fn temporary(target: &Path) -> Result<PathBuf> {
+/// A new file in the directory of `target`. A file of the same name may be one that a killed process of the same number
+/// has left, or that of a process of another container: it stays, and the next name is taken.
+fn temporary(target: &Path) -> Result<(PathBuf, File)> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "not the name of a file"))?;
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.{}.tmp", process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
-    Ok(directory(target).join(hidden))
+    loop {
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.{}.tmp", process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
+        let path = directory(target).join(hidden);
+        match OpenOptions::new().append(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            opened => return Ok((path, opened?)),
+        }
+    }
 }

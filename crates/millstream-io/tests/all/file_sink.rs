@@ -57,6 +57,21 @@ fn an_unfinished_one_leaves_the_old_file_and_no_litter() {
     assert_eq!((text(&out), names(&out)), ("old".into(), vec!["out".into()]));
 }
 
+/// In a container, each process may have the same number.
+#[test]
+fn a_file_that_a_killed_process_of_the_same_number_has_left_is_not_in_the_way() {
+    let (directory, out) = place();
+    // More than the tests of this process open.
+    let left: Vec<PathBuf> =
+        (0..1000).map(|n| directory.path().join(format!(".out.{}.{n}.tmp", std::process::id()))).collect();
+    left.iter().for_each(|path| fs::write(path, "left").unwrap());
+    let mut sink = FileSink::replace(&out).open().unwrap();
+    sink.write(0.into(), b"new\n").unwrap();
+    sink.finish().unwrap();
+    assert_eq!(text(&out), "new\n");
+    assert!(left.iter().all(|path| text(path) == "left"));
+}
+
 #[test]
 fn a_run_that_fails_leaves_the_old_file_and_no_litter() {
     let (_directory, out) = place();
