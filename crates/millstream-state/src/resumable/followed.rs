@@ -11,7 +11,7 @@ use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, W
 use rotated::{Rotated, RotatedBytes, rotated_after};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
 use std::mem;
 use std::os::unix::fs::MetadataExt;
@@ -247,11 +247,12 @@ impl FollowedFile {
         // Without a file at first, it may have been rotated at any time.
         let is_known = from.is_some() || total.is_some();
         let from = from.unwrap_or_else(|| Stored { offset: 0, before: String::new(), ..to.clone() });
-        let same = (from.device, from.inode) == (to.device, to.inode);
         let ((_, mut first), (_, last)) = (self.checked(&from)?, self.checked(&to)?);
-        let first_bytes = first.metadata()?.len();
-        let bytes = if same { to.offset.checked_sub(from.offset) } else { first_bytes.checked_sub(from.offset) };
-        let bytes = bytes.filter(|_| is_known && (same || total.is_some())).ok_or_else(rotated)?;
+        let (first_is, last_is) = (first.metadata()?, last.metadata()?);
+        let same = (first_is.dev(), first_is.ino()) == (last_is.dev(), last_is.ino());
+        let end = if same { to.offset } else { first_is.len() };
+        let bytes =
+            end.checked_sub(from.offset).filter(|_| is_known && (same || total.is_some())).ok_or_else(rotated)?;
         let rest = if same { 0 } else { to.offset };
         if total.is_some_and(|total| total != bytes + rest) {
             return Err(rotated());
@@ -271,7 +272,15 @@ impl FollowedFile {
             let why = format!("its name was {} when the snapshot was taken: follow the same name", path.display());
             return Err(named(&self.path, Error::new(ErrorKind::InvalidInput, why)));
         }
-        let (there, mut file) = self.of_inode(*device, *inode)?;
+        let (there, mut file) = match of_inode(&self.path, Some(*device), *inode)? {
+            Some(found) => found,
+            // A reboot may give the device another number. Then the bytes before the place say which file it is, or the
+            // name if there are none.
+            None => {
+                let found = of_inode(&self.path, None, *inode)?;
+                found.filter(|(there, _)| *offset > 0 || *there == self.path).ok_or_else(|| self.gone(*inode))?
+            }
+        };
         if *offset > 0 && hash_before(&mut file, *offset)?.as_ref() != Some(before) {
             let why = format!(
                 "its bytes before byte {offset} have changed since they were read, as in a file that was emptied. What \
@@ -312,7 +321,7 @@ impl Resumable<Block> for FollowedFile {
         let place = begun.place(*read);
         // No file was opened yet.
         let Some(FollowPlace { device, inode, offset }) = place else { return Ok(begun.from) };
-        let (_, mut file) = self.of_inode(device, inode)?;
+        let (_, mut file) = of_inode(&self.path, Some(device), inode)?.ok_or_else(|| self.gone(inode))?;
         let before = hash_before(&mut file, offset)?.ok_or_else(|| self.gone(inode))?;
         begun.places.forget(read.saturating_sub(begun.rest.iter().map(|(_, bytes)| bytes).sum()));
         Ok(serde_json::to_value(Stored { path: self.path.clone(), device, inode, offset, before })?)
@@ -346,19 +355,15 @@ impl FollowedFile {
 
     /// A reader for a first start, and its position: the beginning of the file that has the name, if one does.
     fn first(&self, follow: Follow) -> io::Result<(Follow, Value)> {
-        let opened = File::open(&self.path).and_then(|file| Ok((file.metadata()?, file)));
-        let Ok((metadata, mut file)) = opened else { return Ok((follow, Value::Null)) };
-        if !metadata.is_file() {
-            return Ok((follow, Value::Null));
-        }
+        // A pipe is not opened, which would wait for a writer: the reader refuses it.
+        let is_file = fs::metadata(&self.path).is_ok_and(|there| there.is_file());
+        let opened = is_file.then(|| File::open(&self.path)).and_then(Result::ok);
+        let Some(mut file) = opened else { return Ok((follow, Value::Null)) };
+        let metadata = file.metadata()?;
         let before = hash_before(&mut file, 0)?.unwrap_or_default();
         let (path, device, inode) = (self.path.clone(), metadata.dev(), metadata.ino());
         let stored = serde_json::to_value(Stored { path, device, inode, offset: 0, before })?;
         Ok((follow.from_file(file, 0)?, stored))
-    }
-
-    fn of_inode(&self, device: u64, inode: u64) -> io::Result<(PathBuf, File)> {
-        of_inode(&self.path, device, inode)?.ok_or_else(|| self.gone(inode))
     }
 
     fn gone(&self, inode: u64) -> Error {

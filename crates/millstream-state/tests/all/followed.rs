@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 #[test]
 fn a_file_that_was_renamed_before_the_first_snapshot_is_read_from_its_beginning() {
@@ -171,4 +171,87 @@ fn what_is_written_to_a_renamed_file_while_no_other_has_the_name_is_read() {
     for (read, offset) in [(2, 0), (4, 2), (8, 6), (11, 2)] {
         assert_eq!(source.position(&read).unwrap()["offset"], offset, "after {read} bytes");
     }
+}
+
+/// The lines after this position, without their own positions.
+fn texts_after(log: &Path, position: &Value, count: usize) -> Vec<String> {
+    lines_after(log, Some(position), count).into_iter().map(|(line, _)| line).collect()
+}
+
+#[test]
+fn a_rotated_file_that_was_empty_or_had_only_its_header_is_no_copy_of_later_ones() {
+    for header in ["", "# header\n"] {
+        let home = tempfile::tempdir().unwrap();
+        let log = home.path().join("log");
+        fs::write(&log, header).unwrap();
+        let source = FollowedFile::new(&log);
+        let begun = source.begin(None).unwrap();
+        let position = source.position(&(header.len() as u64)).unwrap();
+        drop(begun);
+        for (to, next) in [("log.2", "x\n"), ("log.1", "y\n")] {
+            fs::rename(&log, home.path().join(to)).unwrap();
+            wait_for_another_time(home.path());
+            fs::write(&log, format!("{header}{next}")).unwrap();
+        }
+        let header = header.trim_end();
+        let expected: Vec<&str> = [header, "x", header, "y"].into_iter().filter(|line| !line.is_empty()).collect();
+        assert_eq!(texts_after(&log, &position, expected.len()), expected, "{header:?}");
+    }
+}
+
+#[test]
+fn an_old_rotated_file_that_was_made_again_is_not_read() {
+    let home = tempfile::tempdir().unwrap();
+    let (log, old) = (home.path().join("log"), home.path().join("log.3"));
+    fs::write(&log, "a\n").unwrap();
+    let position = lines_after(&log, None, 1)[0].1.clone();
+    wait_for_another_time(home.path());
+    // As `gunzip log.3.gz` does, which keeps the time of the last change.
+    fs::write(&old, "old\n").unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    fs::File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+    fs::rename(&log, home.path().join("log.1")).unwrap();
+    fs::write(&log, "b\n").unwrap();
+    assert_eq!(texts_after(&log, &position, 1), ["b"]);
+}
+
+/// As after a reboot.
+#[test]
+fn a_file_is_known_again_on_a_device_of_another_number() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    fs::write(&log, "a\nb\n").unwrap();
+    let source = FollowedFile::new(&log);
+    let begun = source.begin(None).unwrap();
+    let [mut first, mut second] = [0, 2].map(|read| source.position(&read).unwrap());
+    drop(begun);
+    for position in [&mut first, &mut second] {
+        position["device"] = (position["device"].as_u64().unwrap() + 1).into();
+    }
+    assert_eq!(texts_after(&log, &first, 2), ["a", "b"]);
+    assert_eq!(texts_after(&log, &second, 1), ["b"]);
+    let between: Vec<u8> = source.between(Some(&first), &second).unwrap().flat_map(|block| block.to_vec()).collect();
+    assert_eq!(between, b"a\n");
+    fs::rename(&log, home.path().join("log.1")).unwrap();
+    fs::write(&log, "c\n").unwrap();
+    assert_eq!(texts_after(&log, &second, 2), ["b", "c"]);
+    // Without a byte that was read, only the name says which file it is.
+    assert!(source.can_begin(&first).is_err());
+    fs::write(home.path().join("log.1"), "A\nb\n").unwrap();
+    assert!(source.can_begin(&second).unwrap_err().to_string().contains("have changed"));
+}
+
+#[test]
+fn a_followed_name_that_is_a_pipe_is_refused_and_not_opened() {
+    let home = tempfile::tempdir().unwrap();
+    let pipe = home.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let source = FollowedFile::new(&pipe);
+        let none = source.begin(None).unwrap().next().is_none();
+        sender.send((none, source.failure().map(|error| error.to_string()))).unwrap();
+    });
+    let (none, failure) = receiver.recv_timeout(Duration::from_secs(60)).expect("it has opened the pipe");
+    assert!(none && failure.unwrap().contains("only a regular file can be followed"));
 }

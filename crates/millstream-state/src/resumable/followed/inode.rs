@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// How often a file is looked for: it may be renamed between two looks.
 const MOST_LOOKS: u32 = 3;
 
-/// The file of this inode, and its name: `followed`, or another one of the same directory.
-pub(super) fn of_inode(followed: &Path, device: u64, inode: u64) -> io::Result<Option<(PathBuf, File)>> {
+/// The file of this inode, and its name: `followed`, or another one of the same directory. Without a device, of any.
+pub(super) fn of_inode(followed: &Path, device: Option<u64>, inode: u64) -> io::Result<Option<(PathBuf, File)>> {
     let open = |path: PathBuf| {
-        let is = |file: &Metadata| (file.dev(), file.ino()) == (device, inode);
+        let is = |file: &Metadata| file.ino() == inode && device.is_none_or(|device| device == file.dev());
         // Another file is not opened: a pipe would wait for a writer.
         if !fs::metadata(&path).is_ok_and(|file| is(&file)) {
             return Ok(None);

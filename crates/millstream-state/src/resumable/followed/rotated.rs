@@ -63,7 +63,7 @@ impl Read for RotatedBytes {
 
 /// The files that had the name `followed` after the one that is at `read` now, and lost it before the one that has it:
 /// those of the same directory whose names are this one with a number or a date, oldest first. A copy of the read file
-/// is none of them.
+/// is none of them, and neither is an older file that was made again, as by `gunzip`.
 pub(super) fn rotated_after(followed: &Path, read: &Path) -> io::Result<Vec<Rotated>> {
     let base = followed.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let directory = followed.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
@@ -77,7 +77,13 @@ pub(super) fn rotated_after(followed: &Path, read: &Path) -> io::Result<Vec<Rota
         }
         let Ok(file) = fs::metadata(&path) else { continue };
         let others = [Some(&first), named.as_ref()].into_iter().flatten().map(identity).all(|it| it != identity(&file));
-        if others && file.is_file() && made(&file) > made(&first) && !is_copy(&beginning, &self::beginning(&path)?) {
+        // A file that had the name later was also written later.
+        let is_later = made(&file) > made(&first) && file.modified().ok() >= first.created().ok();
+        if others
+            && file.is_file()
+            && is_later
+            && !is_copy((&beginning, first.len()), (&self::beginning(&path)?, file.len()))
+        {
             found.push((made(&file), identity(&file), path));
         }
     }
@@ -101,8 +107,10 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn is_copy(of: &[u8], file: &[u8]) -> bool {
-    of.starts_with(file) || file.starts_with(of)
+/// Whether the second file is a copy of the first one, by their beginnings and lengths. A longer file is none: an empty
+/// file, or one that has only its header, is the beginning of every later one. An empty file is read as nothing.
+fn is_copy((of, length): (&[u8], u64), (file, copied): (&[u8], u64)) -> bool {
+    (1..=length).contains(&copied) && of.starts_with(file)
 }
 
 /// Whether a program that rotates the file `base` gives a name like this: `log.1`, `log-20261128`, `a-20261128.log`.
@@ -138,8 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn one_file_that_begins_as_another_is_a_copy() {
-        assert!(is_copy(b"one\ntwo\n", b"one\n") && is_copy(b"one\n", b"one\ntwo\n"));
-        assert!(!is_copy(b"one\n", b"two\n"));
+    fn a_file_that_another_one_begins_with_is_a_copy() {
+        let is_copy = |of: &[u8], file: &[u8]| is_copy((of, of.len() as u64), (file, file.len() as u64));
+        assert!(is_copy(b"one\ntwo\n", b"one\n") && is_copy(b"one\n", b"one\n"));
+        assert!(!is_copy(b"one\n", b"two\n") && !is_copy(b"one\n", b"one\ntwo\n"));
+        assert!(!is_copy(b"", b"one\n") && !is_copy(b"one\n", b""));
     }
 }
