@@ -1,13 +1,18 @@
 //! Files of text that are read on from a position.
 
+mod blocks;
+
+pub use blocks::FileBlocks;
+
 use super::{Places, Resumable, of_another_source};
-use crate::before::{self, named};
+use crate::before::{self, LastRead, named};
+use blocks::Opened;
 use millstream_core::text::Block;
-use millstream_io::{Decompressed, Failure, LineBlocks};
+use millstream_io::{Decompressed, LineBlocks};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::{self, File};
-use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Error, ErrorKind, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,9 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Several files of lines, one after the other, as a source that can begin in the middle: blocks of whole lines, whose
 /// cuts depend on the bytes alone.
 ///
-/// A position is a file, the number of its bytes that were read, and a hash of up to 4096 bytes before that place. If
-/// the file of that name has other bytes there, or is shorter, the source does not begin. It may have grown. A
-/// compressed file is read again up to the position; any other file is read from the position on.
+/// A position is a file, the number of its bytes that were read, and a hash of up to 4096 bytes before that place, as
+/// they were read. If the file of that name has other bytes there, or is shorter, the source does not begin: another
+/// file may have got the name meanwhile. It may have grown. A start reads a compressed file again up to the position,
+/// and any other file from the position on.
 ///
 /// **Memory**: as [`LineBlocks`], for the file that is open.
 ///
@@ -107,6 +113,8 @@ pub struct FilePlace {
     file: usize,
     /// The bytes of it that were read.
     offset: u64,
+    /// The hash of the bytes before the offset, as they were read.
+    before: u64,
 }
 
 impl FilePlace {
@@ -135,21 +143,37 @@ struct Stored {
 }
 
 impl TextFiles {
-    /// The place of a stored position, if its file is still what it was.
-    fn checked(&self, position: &Value) -> io::Result<Stored> {
+    /// The file of this name, from this byte of its content on.
+    fn opened(&self, path: &Path, from: u64) -> io::Result<Opened> {
+        let mut file = File::open(path)?;
+        if self.decompress {
+            return Ok(Opened::Decompressed(Box::new(Decompressed::named(file, path).from_offset(from)?)));
+        }
+        file.seek(SeekFrom::Start(from))?;
+        Ok(Opened::Plain(file))
+    }
+
+    /// The file of a stored position, at its place, and the bytes before it, if they are what they were.
+    fn found(&self, position: &Value) -> io::Result<(FilePlace, Opened, LastRead)> {
         let stored = Stored::deserialize(position).map_err(|_| of_another_source("one in a file", position))?;
-        let Stored { file, path, offset, before } = &stored;
-        if self.paths.get(*file) != Some(path) {
+        let Stored { file, path, offset, before } = stored;
+        if self.paths.get(file) != Some(&path) {
             let (n, was) = (file + 1, path.display());
             let why = format!("file {n} was {was} when the snapshot was taken: name the same files in the same order");
             return Err(Error::new(ErrorKind::InvalidInput, why));
         }
-        let hashed = hash_before(path, *offset, self.decompress).map_err(|error| named(path, error))?;
-        if hashed.as_ref() != Some(before) {
+        let read = || {
+            is_no_pipe(&fs::metadata(&path)?)?;
+            let mut opened = self.opened(&path, before::begin(offset))?;
+            let last = LastRead::of(offset, &mut opened)?;
+            Ok::<_, Error>((opened, last))
+        };
+        let (opened, last) = read().map_err(|error| named(&path, error))?;
+        if before::shown(last.hash()) != before {
             let why = format!("its bytes before byte {offset} have changed since they were read");
-            return Err(named(path, Error::new(ErrorKind::InvalidData, why)));
+            return Err(named(&path, Error::new(ErrorKind::InvalidData, why)));
         }
-        Ok(stored)
+        Ok((FilePlace { file, offset, ..FilePlace::default() }, opened, last))
     }
 }
 
@@ -166,24 +190,29 @@ impl Resumable<Block> for TextFiles {
     }
 
     fn can_begin(&self, position: &Value) -> io::Result<()> {
-        self.checked(position).map(drop)
+        self.found(position).map(drop)
     }
 
     fn begin(&self, position: Option<&Value>) -> io::Result<FileBlocks> {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let mut blocks = FileBlocks { files: self.clone(), place: FilePlace::default(), current: None };
-        let Some(position) = position else { return Ok(blocks) };
-        let Stored { file, path, offset, .. } = self.checked(position)?;
-        blocks.open(FilePlace { file, offset }).map_err(|error| named(&path, error))?;
+        let mut blocks = FileBlocks::of(self.clone());
+        if let Some(position) = position {
+            let (place, opened, last) = self.found(position)?;
+            blocks.go_on(place, opened, last);
+        }
         Ok(blocks)
     }
 
-    fn position(&self, &FilePlace { file, offset }: &FilePlace) -> io::Result<Value> {
+    fn position(&self, &FilePlace { file, offset, before }: &FilePlace) -> io::Result<Value> {
         let path = self.paths.get(file).or(self.paths.last()).cloned().unwrap_or_default();
-        let before = if self.paths.is_empty() { None } else { hash_before(&path, offset, self.decompress)? };
+        match fs::metadata(&path) {
+            Ok(there) => is_no_pipe(&there).map_err(|error| named(&path, error))?,
+            // What was read of it is known. A file of which nothing was read may have been named by mistake.
+            Err(error) if offset == 0 => return Err(named(&path, error)),
+            Err(_) => {}
+        }
         let file = file.min(self.paths.len().saturating_sub(1));
-        let before = before.ok_or_else(|| named(&path, Error::other("it is shorter than the part that was read")))?;
-        Ok(serde_json::to_value(Stored { file, path, offset, before })?)
+        Ok(serde_json::to_value(Stored { file, path, offset, before: before::shown(before) })?)
     }
 
     fn failure(&self) -> Option<Error> {
@@ -191,104 +220,12 @@ impl Resumable<Block> for TextFiles {
     }
 }
 
-/// The blocks of a [`TextFiles`].
-#[derive(Debug)]
-pub struct FileBlocks {
-    files: TextFiles,
-    place: FilePlace,
-    current: Option<(LineBlocks<Opened>, Failure)>,
-}
-
-#[derive(Debug)]
-enum Opened {
-    Plain(File),
-    Decompressed(Box<Decompressed<File>>),
-}
-
-impl Read for Opened {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Opened::Plain(file) => file.read(buffer),
-            Opened::Decompressed(file) => file.read(buffer),
-        }
-    }
-}
-
-impl FileBlocks {
-    fn open(&mut self, place: FilePlace) -> io::Result<()> {
-        let path = &self.files.paths[place.file];
-        let mut file = File::open(path)?;
-        let opened = if self.files.decompress {
-            Opened::Decompressed(Box::new(Decompressed::named(file, path).from_offset(place.offset)?))
-        } else {
-            file.seek(SeekFrom::Start(place.offset))?;
-            Opened::Plain(file)
-        };
-        let blocks = LineBlocks::with_size(opened, self.files.block).longest(self.files.longest);
-        let failure = blocks.failure();
-        (self.place, self.current) = (place, Some((blocks, failure)));
-        Ok(())
-    }
-
-    fn fail(&mut self, error: Error) {
-        let error = named(&self.files.paths[self.place.file], error);
-        *self.files.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-        self.place.file = self.files.paths.len();
-        self.current = None;
-    }
-}
-
-impl Iterator for FileBlocks {
-    type Item = Block;
-
-    fn next(&mut self) -> Option<Block> {
-        loop {
-            if let Some((blocks, failure)) = &mut self.current {
-                if let Some(block) = blocks.next() {
-                    self.place.offset += block.len() as u64;
-                    (self.files.read)(block.len());
-                    return Some(block);
-                }
-                match failure.take() {
-                    Some(error) => self.fail(error),
-                    // The last file's end is a place in it, so that it can be read on when it has grown.
-                    None if self.place.file + 1 >= self.files.paths.len() => return None,
-                    None => (self.place, self.current) = (FilePlace { file: self.place.file + 1, offset: 0 }, None),
-                }
-            }
-            if self.place.file >= self.files.paths.len() {
-                return None;
-            }
-            if self.current.is_none()
-                && let Err(error) = self.open(self.place)
-            {
-                self.fail(error);
-            }
-        }
-    }
-}
-
-impl Places for FileBlocks {
-    type Mark = FilePlace;
-
-    fn place(&self) -> FilePlace {
-        self.place
-    }
-}
-
-/// The hash of the bytes before this place of a file; none if the file is shorter.
-pub(super) fn hash_before(path: &Path, offset: u64, decompress: bool) -> io::Result<Option<String>> {
-    // A reader would take bytes that do not come again.
-    if fs::metadata(path)?.file_type().is_fifo() {
+/// A reader would take bytes that do not come again.
+fn is_no_pipe(there: &Metadata) -> io::Result<()> {
+    if there.file_type().is_fifo() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is a pipe, which cannot be read again from a place in it"));
     }
-    let mut file = File::open(path)?;
-    let begin = before::begin(offset);
-    if decompress {
-        return before::hash(offset, Decompressed::named(file, path).from_offset(begin)?);
-    }
-    file.seek(SeekFrom::Start(begin))?;
-    before::hash(offset, file)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -330,6 +267,46 @@ mod tests {
         assert!(files.begin(Some(&position)).unwrap_err().to_string().ends_with("have changed since they were read"));
         let others = TextFiles::new([directory.path().join("other")]);
         assert!(others.begin(Some(&position)).unwrap_err().to_string().starts_with("file 1 was"));
+    }
+
+    /// The reader goes on in the file that it has open.
+    #[test]
+    fn a_file_that_another_one_replaces_while_it_is_read_is_not_taken_for_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        for length in [10, 10_000] {
+            let [old, new] = ["a", "b"].map(|letter| format!("{}\n{0}\n", letter.repeat(length)));
+            fs::write(&path, &old).unwrap();
+            let files = TextFiles::new([&path]).block_size(1);
+            let mut blocks = files.begin(None).unwrap();
+            assert_eq!(blocks.next().unwrap().len(), length + 1);
+            let other = directory.path().join("new");
+            fs::write(&other, &new).unwrap();
+            fs::rename(&other, &path).unwrap();
+            let position = files.position(&blocks.place()).unwrap();
+            for refused in [files.can_begin(&position), files.begin(Some(&position)).map(drop)] {
+                assert!(refused.unwrap_err().to_string().ends_with("have changed since they were read"));
+            }
+            // A copy of it is as good.
+            fs::write(&path, &old).unwrap();
+            assert_eq!(files.begin(Some(&position)).unwrap().next().as_deref(), Some(&old.as_bytes()[length + 1..]));
+        }
+    }
+
+    /// A snapshot would otherwise decompress it up to there.
+    #[test]
+    fn a_place_is_known_without_a_look_at_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let write = || fs::write(&path, "one\ntwo\n").unwrap();
+        write();
+        let files = TextFiles::new([&path]).block_size(1).decompressed();
+        let mut blocks = files.begin(None).unwrap();
+        assert_eq!(blocks.next().as_deref(), Some(&b"one\n"[..]));
+        fs::remove_file(&path).unwrap();
+        let position = files.position(&blocks.place()).unwrap();
+        write();
+        assert_eq!(files.begin(Some(&position)).unwrap().next().as_deref(), Some(&b"two\n"[..]));
     }
 
     #[test]
