@@ -78,6 +78,14 @@ impl<T: Item, A: Resumable<T>, B: Resumable<T>> Resumable<T> for Either<A, B> {
         }
     }
 
+    fn has_passed(&self, mark: &Self::Mark, further: u64) -> bool {
+        match (self, mark) {
+            (Either::Left(source), Either::Left(mark)) => source.has_passed(mark, further),
+            (Either::Right(source), Either::Right(mark)) => source.has_passed(mark, further),
+            _ => false,
+        }
+    }
+
     fn forget(&self, oldest: &Position) {
         match self {
             Either::Left(source) => source.forget(oldest),
@@ -102,5 +110,28 @@ impl<A: Places, B: Places<Item = A::Item>> Places for Either<A, B> {
 
     fn place(&self) -> Self::Mark {
         self.as_ref().map_either(A::place, B::place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::JournalOptions;
+    use crate::{StateDir, again, journaled};
+    use std::iter::empty;
+
+    #[test]
+    fn the_chosen_source_says_whether_all_that_it_has_recorded_has_passed() {
+        let home = tempfile::tempdir().unwrap();
+        let state = StateDir::open(home.path().join("state"), "values").unwrap();
+        let source = match state.is_read_only() {
+            true => Either::Left(again(empty::<String>)),
+            false => Either::Right(journaled(&state, JournalOptions::default(), || ["a".to_owned()])),
+        };
+        let mut values = Resumable::<String>::begin(&source, None).unwrap();
+        let before = values.place();
+        assert_eq!(values.next().as_deref(), Some("a"));
+        let has_passed = |mark| Resumable::<String>::has_passed(&source, &mark, 0);
+        assert!(!has_passed(before) && has_passed(values.place()));
     }
 }
