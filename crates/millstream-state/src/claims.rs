@@ -53,6 +53,18 @@ pub trait ClaimingSink<A: Shape> {
     /// cannot be opened.
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<Self::Open, OpenError>;
 
+    /// Whether [`open`](ClaimingSink::open) would open it at this claim, as far as that is known before. It changes
+    /// nothing. A job with [side sinks](SideSink) asks all of its sinks before it opens one: so none is cut if another
+    /// one refuses.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](ClaimingSink::open).
+    fn can_open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError> {
+        let _ = claim;
+        Ok(())
+    }
+
     /// Whether the sink gives up the values since an earlier claim when it is opened there, as a file that is cut does.
     /// A sink that keeps them, such as a table that skips the numbers that it has, returns false: its numbers cannot be
     /// [done again](crate::Persistent::redo).

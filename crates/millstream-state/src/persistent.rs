@@ -1,5 +1,6 @@
 //! Jobs that go on where they were, whatever ended the process.
 
+mod beginning;
 mod changed;
 mod described;
 mod error;
@@ -39,21 +40,19 @@ pub use storer::Storer;
 pub use storing::Cadence;
 pub use upgrading::{JobUpgrader, Upgraded};
 
-use crate::claims::{
-    AllClaimed, AtMarks, Claimed, ClaimingSink, Claims, OfJob, OfRun, OpenError, OutputOf, SourceFailed,
-};
+use crate::claims::{AllClaimed, AtMarks, Claimed, ClaimingSink, Claims, OfJob, OfRun, OutputOf, SourceFailed};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::resumable::{Trail, Trailing};
-use crate::{Manifest, Resumable, Retention, Saved, SnapshotEntry, StateDir, StateError};
-use changed::{Changed, Versions, resumed};
+use crate::{Resumable, Retention, StateDir};
+use beginning::{Begins, numbers_of};
+use changed::{Versions, resumed};
 use described::Described;
-use millstream_core::{Arrow, Item, Plan, SequenceNumber, Shape, Val};
-use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner, Snapshot};
+use millstream_core::{Arrow, Item, Val};
+use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner};
 use offers::Stores;
 use on_storing::OnStoring;
 use serde_json::{Value, json};
-use std::io;
 use std::sync::Arc;
 use storing::{Records, Storing};
 
@@ -179,14 +178,16 @@ impl Persistent {
         self.start(pipeline, source, sink)?.wait()
     }
 
-    /// Starts the job at the newest snapshot; from the beginning if the directory has none.
+    /// Starts the job at the newest snapshot; from the beginning if the directory has none. Newer snapshots that it
+    /// passes over, since a part is damaged or the sink holds less, are removed once the sinks are open.
     ///
     /// # Errors
     ///
     /// Before anything runs: if a sink or an effect keeps what it has by numbers that the source may give to other
     /// values ([`JobError::OtherNumbers`]), if the pipeline has no place for a stored state, if the sink holds less
-    /// than it did at every snapshot, if the source cannot begin at its position, if the directory cannot be read or
-    /// written; and as [`Runner::start`].
+    /// than it did at every snapshot, if the source cannot begin at its position, if the directory or a snapshot in it
+    /// cannot be read, or was written by a later version of this crate, if the directory cannot be written; and as
+    /// [`Runner::start`].
     pub fn start<T, P, X, K>(self, pipeline: &P, source: X, sink: K) -> Result<Running<OutputOf<P::Out, K>>, JobError>
     where
         T: Item,
@@ -220,16 +221,16 @@ impl Persistent {
             Some(resumed) => resumed,
             None => (self.open_sinks(&sink, None).map_err(JobError::sink)?, Begins::default()),
         };
-        let Begins { snapshot, at, position, id, changed } = begins;
+        let Begins { snapshot, at, position, id, changed, passed_over } = begins;
         if changed.is_some() && !follows {
             stores.wait_for_commit();
         }
         // The sink was not looked at since the first one.
         let confirmed = id.filter(|_| position.is_some() || snapshot.is_some());
         let numbers = snapshot.as_ref().map(numbers_of).unwrap_or_default();
-        if let (true, Some(id)) = (self.redo, id) {
-            // These snapshots are of the version that failed. Once its letters are gone, nothing would distinguish them
-            // from later snapshots, and the sink may soon hold as much as they claim.
+        if let (true, Some(id)) = (self.redo || !passed_over.is_empty() && !follows, id) {
+            // From here on the sink may soon hold as much as the newer snapshots claim, but not the same: they are of a
+            // version that failed, or of what the sink has lost. Nothing would distinguish them from later ones.
             self.dir.discard_after(id)?;
         }
         if let Some(letters) = &self.letters {
@@ -287,110 +288,8 @@ impl Persistent {
         side_sinks.iter().for_each(|sink| sink.begin(source_failed.clone()));
         let into = AtMarks { sink: opened, given: 0, claimed, source_failed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
-        let running = Running::new(handle, OfRun(side_sinks), storing, cadence, source, at, passed);
+        let mut running = Running::new(handle, OfRun(side_sinks), storing, cadence, source, at, passed);
+        running.passed_over = passed_over;
         if follows { Ok(running) } else { running.timed() }
     }
-
-    /// The newest snapshot whose claim the sink holds, and the sink, opened there; `None` if nothing was stored.
-    fn resume<A: Shape, K: ClaimingSink<A>>(
-        &self,
-        plan: &Plan,
-        sink: &K,
-        can_begin: &dyn Fn(&Value) -> io::Result<()>,
-    ) -> Result<Option<(K::Open, Begins)>, JobError> {
-        let redone = self.letters.as_ref().filter(|letters| self.redo && !letters.is_empty());
-        if redone.is_some() && !(sink.goes_back() && self.side_sinks.iter().all(|sink| sink.goes_back())) {
-            return Err(JobError::SinkStays);
-        }
-        let (mut lacks, mut later) = (None, false);
-        let listed = self.dir.snapshots()?;
-        let mut damaged = Vec::new();
-        for listed in listed.into_iter().rev() {
-            let manifest = match listed {
-                SnapshotEntry::Whole(manifest) => manifest,
-                SnapshotEntry::Unreadable { why, .. } => {
-                    damaged.push(JobError::State(why));
-                    continue;
-                }
-            };
-            let changed = match self.versions.changed_from(&manifest, plan) {
-                Ok(changed) => changed,
-                // The output is what is wrong: with all of it, the job would go on at a newer snapshot.
-                Err(error) => return Err(lacks.map_or(error, JobError::holds_less)),
-            };
-            // Before the sink gives up what it got since.
-            let begins = match Self::begins(&self.dir, &manifest) {
-                Err(why @ (JobError::Corrupt { .. } | JobError::State(StateError::Damaged { .. }))) => {
-                    damaged.push(why);
-                    continue;
-                }
-                begins => begins?,
-            };
-            if let Some(letters) = redone {
-                let numbers = begins.snapshot.as_ref().map(numbers_of).unwrap_or_default();
-                if !letters.all_from(&numbers, manifest.at) {
-                    later = true;
-                    continue;
-                }
-            }
-            if let Some((_, position)) = &begins.position {
-                can_begin(position).map_err(JobError::Source)?;
-            }
-            let next = SequenceNumber(manifest.output_at.unwrap_or(manifest.at));
-            match self.open_sinks(sink, Some((next, &manifest))) {
-                Ok(opened) => return Ok(Some((opened, Begins { changed, ..begins }))),
-                Err(OpenError::HoldsLess(why)) => _ = lacks.get_or_insert((next, why)),
-                Err(error) => return Err(JobError::sink(error)),
-            }
-        }
-        match (lacks, damaged.into_iter().next()) {
-            (None, None) if later => Err(JobError::LettersTooOld),
-            (Some(lacks), _) => Err(JobError::holds_less(lacks)),
-            (None, Some(error)) => Err(error),
-            (None, None) => Ok(None),
-        }
-    }
-
-    /// The beginning of a run with a snapshot.
-    fn begins(dir: &StateDir, manifest: &Manifest) -> Result<Begins, JobError> {
-        let (number, position) = (manifest.source["number"].as_u64(), &manifest.source["position"]);
-        let position = number.map(|number| (number, position.clone()));
-        let parts = dir.load(manifest)?;
-        if parts.is_empty() {
-            return Ok(Begins { at: manifest.at, position, id: Some(manifest.id), ..Begins::default() });
-        }
-        let snapshot = Snapshot::from_parts(parts.into_iter().map(|part| (part.name, part.bytes)));
-        let snapshot = snapshot.map_err(|why| JobError::Corrupt { snapshot: manifest.id, why })?;
-        Ok(Begins { snapshot: Some(snapshot), at: manifest.at, position, id: Some(manifest.id), changed: None })
-    }
-
-    /// Stores the sink's claim before the first number, and the source's position there, if it has one: a job that dies
-    /// before its first snapshot, or ends before it, goes back to these, and not to another input.
-    fn begin(&self, plan: &Plan, claim: Value, first: Option<(u64, Value)>) -> Result<u64, JobError> {
-        let Described { plan, fingerprint } = &Described::new(plan, self.job.clone());
-        let source = first.map_or(Value::Null, |(number, position)| json!({ "number": number, "position": position }));
-        let (plan, sink) = (plan.clone(), claim);
-        let side_sinks = self.side_sinks.iter().map(|sink| Ok((sink.name().to_owned(), sink.claim()?)));
-        let side_sinks = side_sinks.collect::<Result<_, _>>().map_err(JobError::Sink)?;
-        let saved = Saved { output_at: Some(0), source, sink, side_sinks, plan, fingerprint, ..Saved::default() };
-        Ok(self.dir.save(&saved)?.id)
-    }
-}
-
-/// Where a run begins.
-#[derive(Default)]
-struct Begins {
-    snapshot: Option<Snapshot>,
-    at: u64,
-    /// A position of the source, and its number.
-    position: Option<(u64, Value)>,
-    /// The id of the snapshot.
-    id: Option<u64>,
-    /// The version that took it, if it is another one.
-    changed: Option<Changed>,
-}
-
-/// The numbers of the stages at a snapshot.
-fn numbers_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
-    snapshot.numbers().map(|(stage, number)| (stage.to_owned(), number.0)).collect()
 }

@@ -34,6 +34,10 @@ where
         open(self, claim)
     }
 
+    fn can_open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError> {
+        begins(self, claim).map(drop)
+    }
+
     fn goes_back(&self) -> bool {
         true
     }
@@ -44,12 +48,19 @@ pub(super) fn open<C: Clock + Clone>(
     options: &FileSinkOptions<C>,
     claim: Option<(SequenceNumber, &Value)>,
 ) -> Result<FileSink<C>, OpenError> {
+    Ok(at(options, begins(options, claim)?).open()?)
+}
+
+/// The position at which the file is opened at a claim; none if it is opened as it is.
+pub(super) fn begins<C: Clock + Clone>(
+    options: &FileSinkOptions<C>,
+    claim: Option<(SequenceNumber, &Value)>,
+) -> Result<Option<Position>, OpenError> {
     can_go_on(options)?;
     if claim.is_none() {
         options.refuse_contents()?;
     }
-    let position = claim.map(|(next, claim)| held(options, next, claim)).transpose()?;
-    Ok(at(options, position).open()?)
+    claim.map(|(next, claim)| held(options, next, claim)).transpose()
 }
 
 /// Opens several appended files, in their order, each at its part of a claim, or as it is. No file is opened, and thus

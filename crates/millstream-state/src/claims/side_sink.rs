@@ -174,6 +174,8 @@ impl<A: Shape, K: ClaimingSink<A> + Send + Sync + 'static> SideSink<A, K> {
 /// A side sink as its job sees it, of whatever values.
 pub(crate) trait OfJob: Send + Sync {
     fn name(&self) -> &str;
+    /// Whether it can be opened at this claim, as far as that is known.
+    fn can_open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError>;
     /// Opens it for a run, at a claim or as it is. It is closed before, if a run before has left it open.
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError>;
     fn begin(&self, source_failed: SourceFailed);
@@ -190,6 +192,10 @@ pub(crate) trait OfJob: Send + Sync {
 impl<A: Shape, K: ClaimingSink<A> + Send + Sync + 'static> OfJob for Shared<A, K> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn can_open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError> {
+        self.sink.can_open(claim).map_err(|error| self.named(error))
     }
 
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError> {

@@ -58,6 +58,10 @@ where
         Ok(WrittenFile { file, write: self.write.clone(), bytes: Vec::new() })
     }
 
+    fn can_open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<(), OpenError> {
+        super::files::begins(&self.file, claim).map(drop)
+    }
+
     fn goes_back(&self) -> bool {
         true
     }

@@ -78,6 +78,7 @@ pub struct Running<O: Send + 'static> {
     room: Arc<Room>,
     source: Written,
     began: u64,
+    pub(super) passed_over: Vec<String>,
     /// How many numbers were read only after the process that this one has followed had stopped.
     replayed: u64,
     retires: Arc<Retires>,
@@ -117,8 +118,21 @@ impl<O: Send + 'static> Running<O> {
     ) -> Self {
         let retires = Arc::new(Retires { passed, at: Mutex::default() });
         let room = storing.room();
-        let (timer, replayed, close) = (None, 0, None);
-        Running { handle, side_sinks, storing, cadence, timer, room, source, began, replayed, retires, close }
+        let (timer, passed_over, replayed, close) = (None, Vec::new(), 0, None);
+        Running {
+            handle,
+            side_sinks,
+            storing,
+            cadence,
+            timer,
+            room,
+            source,
+            began,
+            passed_over,
+            replayed,
+            retires,
+            close,
+        }
     }
 
     /// Takes snapshots by time, and for journals without room, if it should.
@@ -147,6 +161,13 @@ impl<O: Send + 'static> Running<O> {
     #[must_use]
     pub fn began(&self) -> u64 {
         self.began
+    }
+
+    /// Why it did not begin at a newer snapshot that was there: one is damaged, or the sink holds less than it claimed
+    /// there. In words, and empty for most runs.
+    #[must_use]
+    pub fn passed_over(&self) -> &[String] {
+        &self.passed_over
     }
 
     /// The error that has ended the source early.

@@ -20,21 +20,23 @@ impl Persistent {
         self
     }
 
-    /// Opens the sink and all side sinks, at their claims of a snapshot or as they are.
+    /// Opens the sink and all side sinks, at their claims of a snapshot or as they are. None is cut if one refuses.
     pub(super) fn open_sinks<A: Shape, K: ClaimingSink<A>>(
         &self,
         sink: &K,
         at: Option<(SequenceNumber, &Manifest)>,
     ) -> Result<K::Open, OpenError> {
-        let opened = sink.open(at.map(|(next, manifest)| (next, &manifest.sink)))?;
-        for sink in &self.side_sinks {
-            let claim = at.and_then(|(_, Manifest { side_sinks, numbers, .. })| {
-                // The snapshot of the beginning has no numbers.
-                let next = numbers.get(sink.name()).copied().unwrap_or(0);
-                Some((SequenceNumber(next), side_sinks.get(sink.name())?))
-            });
-            sink.open(claim)?;
-        }
+        let own = at.map(|(next, manifest)| (next, &manifest.sink));
+        let of_side_sink = |name: &str| {
+            let (_, Manifest { side_sinks, numbers, .. }) = at?;
+            // The snapshot of the beginning has no numbers.
+            let next = numbers.get(name).copied().unwrap_or(0);
+            Some((SequenceNumber(next), side_sinks.get(name)?))
+        };
+        sink.can_open(own)?;
+        self.side_sinks.iter().try_for_each(|sink| sink.can_open(of_side_sink(sink.name())))?;
+        let opened = sink.open(own)?;
+        self.side_sinks.iter().try_for_each(|sink| sink.open(of_side_sink(sink.name())))?;
         Ok(opened)
     }
 

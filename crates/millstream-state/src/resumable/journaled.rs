@@ -28,6 +28,8 @@ pub struct Journaled<F> {
     read_only: bool,
     live: Mutex<Option<F>>,
     journal: Arc<Mutex<Option<Journal>>>,
+    /// The journal, if it was opened to see whether the source can begin.
+    opened: Mutex<Option<(Journal, Recovered)>>,
     failure: Arc<Mutex<Option<io::Error>>>,
     recovered: Arc<Mutex<Option<String>>>,
     on_recovery: Option<OnRecovery>,
@@ -144,6 +146,7 @@ impl<F> Journaled<F> {
             read_only: state.is_read_only(),
             live: Mutex::new(Some(live)),
             journal: Arc::default(),
+            opened: Mutex::default(),
             failure: Arc::default(),
             recovered: Arc::default(),
             on_recovery: None,
@@ -182,6 +185,18 @@ impl<F> Journaled<F> {
         locked(&self.recovered).clone()
     }
 
+    /// Opens the journal, which must reach up to this number, or takes the one that is open.
+    fn open(&self, at_least: u64) -> io::Result<(Journal, Recovered)> {
+        let opened = locked(&self.opened).take();
+        match opened.filter(|(journal, _)| journal.next_number() >= at_least) {
+            Some(opened) => Ok(opened),
+            None => {
+                let options = JournalOptions { at_least, ..self.options };
+                Journal::open(self.disk.clone(), &self.dir, options, self.epoch).map_err(io::Error::other)
+            }
+        }
+    }
+
     /// Its values from this place on: those of the journal, and then those of the live source.
     fn begin_at<G: Groups>(&self, place: JournalPlace) -> io::Result<JournaledValues<G>>
     where
@@ -208,10 +223,7 @@ impl<F> Journaled<F> {
             let recorded = JournalReader::new(self.disk.clone(), &self.dir).read_from(next);
             return Ok(values(Some(recorded.map_err(io::Error::other)?), None));
         }
-        let at_least = next + self.expected.load(Ordering::Relaxed);
-        let options = JournalOptions { at_least, ..self.options };
-        let opened = Journal::open(self.disk.clone(), &self.dir, options, self.epoch).map_err(io::Error::other)?;
-        let (opened, recovered) = opened;
+        let (opened, recovered) = self.open(next + self.expected.load(Ordering::Relaxed))?;
         *locked(&self.recovered) = Some(recovered.to_string());
         if let Some(tell) = &self.on_recovery {
             tell(&recovered);
@@ -261,7 +273,16 @@ where
     }
 
     fn can_begin(&self, position: &Position) -> io::Result<()> {
-        JournalPlace::begins(position).map(drop)
+        let JournalPlace { next, .. } = JournalPlace::begins(position)?;
+        if self.behind.is_some() || self.read_only {
+            return Ok(());
+        }
+        let opened = self.open(next)?;
+        if next < opened.0.next_number() {
+            opened.0.read_from(next).map_err(io::Error::other)?;
+        }
+        *locked(&self.opened) = Some(opened);
+        Ok(())
     }
 
     fn begin(&self, position: Option<&Position>) -> io::Result<JournaledValues<G>> {

@@ -61,7 +61,11 @@ fn a_job_begins_at_the_snapshot_before_one_whose_part_is_damaged() {
     assert!(newest.written_bytes() > 0, "{newest:?}");
     damage(&newest, 1);
     assert_eq!(state.newest().unwrap().as_ref(), Some(&newest), "its manifest is whole");
-    let (_, stored) = run(90).unwrap();
+    let next = job(home.path(), Cadence::Numbers(10));
+    let running = next.start(&lines(), again(numbers(90, None)), FileSink::append(&out)).unwrap();
+    let [why] = running.passed_over() else { panic!("{:?}", running.passed_over()) };
+    assert!(why.contains(&newest.file()) && why.contains("is damaged"), "{why}");
+    let (_, stored) = running.wait().unwrap();
     assert!(stored.began > 0 && stored.began < newest.at, "{stored:?} before {}", newest.at);
     assert_eq!(fs::read_to_string(&out).unwrap(), whole);
     // Without one that is whole, the output stays as it is.
@@ -105,7 +109,7 @@ fn damage_of_any_byte_of_the_job_file_is_refused() {
 }
 
 /// Puts a later format's number and a right checksum into sealed JSON.
-fn later(mut bytes: Vec<u8>, kind: &str, from: usize) -> Vec<u8> {
+pub(crate) fn later(mut bytes: Vec<u8>, kind: &str, from: usize) -> Vec<u8> {
     let seal = bytes.len() - kind.len() - " 0001 000000000000 00000000\n".len();
     bytes[seal + kind.len() + 1..][..4].copy_from_slice(b"0003");
     let summed = bytes.len() - "00000000\n".len();

@@ -36,6 +36,7 @@ mod postgres;
 mod postgres_server;
 mod proxy;
 mod random_jobs;
+mod refused;
 mod retention;
 #[cfg(feature = "object-store")]
 mod s3;

@@ -117,10 +117,16 @@ fn a_side_sink_that_holds_less_begins_at_an_older_snapshot() {
     // Snapshots just after the first may claim no more.
     assert!((first..second).contains(&began), "{began} {snapshots:?}");
     check(home.path(), 80);
+    // Later ones are of what it has lost, and are gone.
+    let state = StateDir::read(home.path().join("state")).unwrap();
+    assert_eq!(state.newest().unwrap().map(|newest| newest.at), Some(began));
     // And now all of it: the job begins at the beginning, if that is still kept.
     file.set_len(0).unwrap();
-    assert_eq!(runs(home.path(), &[], |_| ()).unwrap(), 0);
-    check(home.path(), 80);
+    assert_eq!(runs(home.path(), &[81..101], |_| ()).unwrap(), 0);
+    check(home.path(), 100);
+    // A start that is refused cuts no other sink.
+    let all = fs::read_to_string(home.path().join("all")).unwrap() + "more\n";
+    fs::write(home.path().join("all"), &all).unwrap();
     file.set_len(0).unwrap();
     let mut snapshots: Vec<_> = fs::read_dir(home.path().join("state/snapshots")).unwrap().flatten().collect();
     snapshots.sort_by_key(|snapshot| snapshot.file_name());
@@ -128,6 +134,7 @@ fn a_side_sink_that_holds_less_begins_at_an_older_snapshot() {
     snapshots.iter().for_each(|snapshot| fs::remove_file(snapshot.path()).unwrap());
     let why = runs(home.path(), &[], |_| ()).unwrap_err().to_string();
     assert!(why.contains("the side sink \"odd\": ") && why.contains("it has 0 bytes, and had "), "{why}");
+    assert_eq!(fs::read_to_string(home.path().join("all")).unwrap(), all);
 }
 
 #[test]
