@@ -21,14 +21,21 @@ pub(crate) struct Grid {
 const MOST: usize = 1000;
 
 impl Grid {
-    /// Takes in rows. Once there are many, they are written.
-    pub(crate) fn add(&mut self, rows: &Rows, sink: usize, stage: &Arc<str>) -> Written {
+    /// Takes in rows. Before END it writes every [`MOST`] of them: which rows are aligned together must not depend on
+    /// where blocks end, since those of a pipe depend on time. The rows of END are one block, and stay together.
+    pub(crate) fn add(&mut self, rows: &Rows, sink: usize, stage: &Arc<str>, is_end: bool) -> Written {
         let mut new = Vec::new();
         let dead = each_row(&mut self.header, rows, stage, |row| {
             new.push(row.iter().map(|cell| String::from_utf8_lossy(cell).into()).collect());
         });
-        self.rows.extend(new);
-        let text = if self.rows.len() > MOST { self.text() } else { Vec::new() };
+        let mut text = Vec::new();
+        for row in new {
+            self.rows.push(row);
+            let header = usize::from(!self.is_begun);
+            if !is_end && self.rows.len() >= header + MOST {
+                text.extend(self.text());
+            }
+        }
         Written::new(if text.is_empty() { Vec::new() } else { vec![(sink, text)] }, dead)
     }
 

@@ -56,12 +56,12 @@ pub(super) fn register(stages: &mut Stages, building: &Building) {
         .stage_with("table", ["file"], move |rows: In<Rows>, file: Option<String>| {
             let (number, count) = sinks.sink(file);
             let stage: Arc<str> = "table".into();
-            let write = move |so_far: &mut SoFar, rows: &Rows, _| so_far.grid.add(rows, number, &stage);
+            let write = move |so_far: &mut SoFar, rows: &Rows, is_end| so_far.grid.add(rows, number, &stage, is_end);
             let end = move |so_far: SoFar, own| Written::together(own, so_far.grid.finish(number));
             rows.scan_with(text_of_rows(count, write, end))
         })
         .named_by("file")
-        .about("writes aligned columns for people: up to 1000 rows at once, the rest at the end");
+        .about("writes aligned columns for people: 1000 rows at a time, and all answers of the end together");
     #[cfg(feature = "sqlite")]
     super::sqlite::sink(stages, building);
     printed(stages, building);
@@ -125,7 +125,7 @@ fn printed(stages: &mut Stages, building: &Building) {
                 // Only folds answer at the end. Windows may have been written before it.
                 Form::Json if terminal && is_end && !so_far.has_begun => {
                     let mut grid = Grid::default();
-                    let own = grid.add(rows, number, &stage);
+                    let own = grid.add(rows, number, &stage, true);
                     // Rows that are no table of one header stay JSON: none is to be missing.
                     if own.dead.len() > rows.dead.len() {
                         return sink::json(rows, number, &stage);

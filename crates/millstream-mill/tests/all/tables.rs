@@ -38,6 +38,27 @@ fn the_columns_of_another_file_may_be_in_another_order() {
     }
 }
 
+/// Which rows are aligned together does not depend on how the input was read. Answers of the end all are.
+#[test]
+fn rows_are_aligned_alike_however_they_are_read() {
+    let rows: String =
+        (1..=3000).map(|n| format!("{{\"a\":\"{}\"}}\n", if n == 1500 { "x wide cell" } else { "x" })).collect();
+    let table = |text: &str, cut: usize| {
+        let program = Program::load(text, 1, false).unwrap_or_else(|wrong| panic!("{wrong}"));
+        run(&program, blocks(&program, &[&rows], cut), Way::Model).sinks.remove(0)
+    };
+    let begun = |lines: usize| format!("a  b\n-  -\n{}", "x  y\n".repeat(lines));
+    let text = "jsonl | map({a, b: \"y\"}) | table";
+    let whole = table(text, usize::MAX);
+    let wide = |a: &str| format!("{a:11}  ");
+    assert!(whole.starts_with(&(begun(1000) + &wide("x") + "y\n")), "{whole}");
+    for cut in [50, 5000] {
+        assert_eq!(table(text, cut), whole, "{cut}");
+    }
+    let at_end = table("jsonl | top(2000, .a) | map({a, b: \"y\"}) | table", 5000);
+    assert!(at_end.starts_with(&(wide("a") + "b\n")) && at_end.lines().count() == 2002, "{at_end}");
+}
+
 fn on_a_terminal(text: &str, rows: &str) -> Out {
     let program = Program::load(text, 1, true).unwrap_or_else(|wrong| panic!("{wrong}"));
     run(&program, blocks(&program, &[rows], usize::MAX), Way::Model)
