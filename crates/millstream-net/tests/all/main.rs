@@ -2,6 +2,7 @@
 #![cfg(all(feature = "http", feature = "tcp"))]
 
 mod answers;
+mod arrivals;
 mod attacks;
 #[cfg(feature = "tls")]
 mod encrypted;

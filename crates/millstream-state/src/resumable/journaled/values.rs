@@ -202,6 +202,11 @@ impl<G: Groups> Iterator for JournaledValues<G> {
             if let Err(error) = self.record() {
                 return self.fail(io::Error::other(error));
             }
+            if locked(&self.journal).is_none() {
+                // The run has ended, and has let its journal go, so the group may be nowhere.
+                self.live = None;
+                self.group.clear();
+            }
             self.live.as_mut()?.committed(self.place.next - self.place.lost);
         }
         let value = self.group.pop_front()?;
