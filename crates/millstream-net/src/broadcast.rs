@@ -80,7 +80,8 @@ pub enum WhenSlow {
     /// It gets the values that are still kept. The others are [counted](Broadcast::skipped).
     #[default]
     Skip,
-    /// Its connection is closed, and [counted](Broadcast::disconnected).
+    /// Its connection is closed, and [counted](Broadcast::disconnected). HTTP and WebSockets tell this end from that
+    /// of the values: the body breaks off, and the code is 1008.
     Disconnect,
 }
 
@@ -114,7 +115,7 @@ impl Broadcast {
     pub(crate) fn reader(&self, when_slow: WhenSlow) -> Reader {
         let receiver = self.sender.upgrade().map(|sender| sender.subscribe());
         self.counts.readers.fetch_add(1, Ordering::Relaxed);
-        Reader { receiver, when_slow, counts: self.counts.clone() }
+        Reader { receiver, cut: false, when_slow, counts: self.counts.clone() }
     }
 }
 
@@ -130,12 +131,16 @@ pub(crate) enum Next {
     Value(Published),
     /// The reader has missed this many values.
     Skipped(u64),
-    /// There are no more values, or the reader was too slow.
+    /// The reader was too slow, and gets no more.
+    Cut,
+    /// There are no more values.
     End,
 }
 
 pub(crate) struct Reader {
+    /// `None` if the publisher was gone before, or the reader was cut.
     receiver: Option<Receiver<Published>>,
+    cut: bool,
     when_slow: WhenSlow,
     counts: Arc<Counts>,
 }
@@ -143,7 +148,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// Waits for the next value. A future that is dropped loses none.
     pub(crate) async fn next(&mut self) -> Next {
-        let Some(receiver) = &mut self.receiver else { return Next::End };
+        let Some(receiver) = &mut self.receiver else { return if self.cut { Next::Cut } else { Next::End } };
         match receiver.recv().await {
             Ok(value) => Next::Value(value),
             Err(RecvError::Closed) => Next::End,
@@ -168,8 +173,8 @@ impl Reader {
             }
             WhenSlow::Disconnect => {
                 self.counts.disconnected.fetch_add(1, Ordering::Relaxed);
-                self.receiver = None;
-                Next::End
+                (self.receiver, self.cut) = (None, true);
+                Next::Cut
             }
         }
     }
@@ -208,7 +213,7 @@ mod tests {
         publish(&publisher, 5..9);
         assert_eq!(rest(&mut fast), [value(5), value(6), value(7), value(8)]);
         assert_eq!(rest(&mut slow), [Next::Skipped(2), value(5), value(6), value(7), value(8)]);
-        assert_eq!(rest(&mut gone), [Next::End]);
+        assert_eq!(rest(&mut gone), [Next::Cut]);
         assert_eq!((values.skipped(), values.disconnected(), values.readers()), (2, 1, 3));
         drop((fast, slow, gone));
         assert_eq!(values.readers(), 0);

@@ -17,7 +17,9 @@
 //! | 429 | this client has too many open requests | waits as `Retry-After` says |
 //! | 431 | the headers are too long | |
 //! | 500 | a stage failed at this request's number, or left it out | |
-//! | 503 | the first ring is full, or the service is ending: the request was not accepted | waits, and repeats it |
+//! | 503 with `Retry-After` | there is no room, or the service is ending: it was not accepted | waits, and repeats it |
+//! | 503 without it | the service has ended: whether it was accepted is not known | asks again with the same id |
+//! | 503 with `Millstream-Taken` | of [`Ingest`]: this number of its lines was taken | sends the others |
 //!
 //! A client that gets no answer does not know whether its request was accepted. It can repeat a request with an id that
 //! a stage [remembers](crate::once).

@@ -33,7 +33,7 @@ pub mod fuzzed;
 pub mod http;
 #[cfg(all(target_os = "linux", any(feature = "http", feature = "tcp")))]
 mod inherited;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "tcp"))]
 mod lingering;
 #[cfg(any(feature = "http", feature = "tcp"))]
 mod listening;

@@ -1,8 +1,10 @@
-//! Closes connections without a reset.
+//! Closes connections without a reset, and notices clients that leave.
 
 use crate::listening::Place;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -11,6 +13,39 @@ use tokio::time::timeout;
 
 /// The time limit for the other end to close its half.
 const LINGERS: Duration = Duration::from_secs(1);
+
+/// The most bytes that a client may send while it is only watched: one that sends more is not served further.
+const AHEAD: usize = 8 << 10;
+
+/// Whether connections that share this are watched: HTTP reads nothing while a response is under way, and would not
+/// notice that the reader of an endless one has left.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch(Arc<AtomicBool>);
+
+impl Watch {
+    /// Watches the connection while the result exists.
+    #[cfg(feature = "http")]
+    pub(crate) fn begin(&self) -> Watched {
+        self.0.store(true, Ordering::Relaxed);
+        Watched(self.clone())
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A connection is watched while this exists: it fails when the client closes it, or its half of it.
+#[cfg(feature = "http")]
+#[derive(Debug)]
+pub(crate) struct Watched(Watch);
+
+#[cfg(feature = "http")]
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
+}
 
 /// A connection that is read for a while after its own end. A system resets a connection if it gets bytes for a closed
 /// socket, or closes one with unread bytes. The other end then loses bytes that were sent to it before, such as the
@@ -22,11 +57,32 @@ pub(crate) struct Lingering<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> 
     place: Option<Place>,
     /// The other end sends no more, or cannot be reached.
     ended: bool,
+    watch: Watch,
+    /// Bytes that came while it was watched, for the next reads.
+    ahead: Vec<u8>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Lingering<S> {
-    pub(crate) fn new(inner: S, place: Place) -> Self {
-        Lingering { inner: Some(inner), place: Some(place), ended: false }
+    pub(crate) fn new(inner: S, place: Place, watch: Watch) -> Self {
+        Lingering { inner: Some(inner), place: Some(place), ended: false, watch, ahead: Vec::new() }
+    }
+
+    /// Reads on, to notice the end of the other half. An error means that the client has left.
+    fn look(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> io::Result<()> {
+        let mut bytes = [0; 512];
+        while self.ahead.len() <= AHEAD {
+            let mut piece = ReadBuf::new(&mut bytes);
+            match self.as_mut().with(|inner| inner.poll_read(cx, &mut piece)) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Ready(Ok(())) if piece.filled().is_empty() => {
+                    self.ended = true;
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                Poll::Ready(Ok(())) => self.ahead.extend_from_slice(piece.filled()),
+            }
+        }
+        Err(io::Error::other("the client sends, and does not wait for its response"))
     }
 
     /// Runs a function on the connection. An error means its end.
@@ -41,6 +97,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Lingering<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> AsyncRead for Lingering<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let taken = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead[..taken]);
+            self.ahead.drain(..taken);
+            return Poll::Ready(Ok(()));
+        }
         let (before, room) = (buffer.filled().len(), buffer.remaining());
         let done = self.as_mut().with(|inner| inner.poll_read(cx, buffer));
         self.ended |= done.is_ready() && room > 0 && buffer.filled().len() == before;
@@ -65,8 +127,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> AsyncWrite for Lingerin
         self.inner.as_ref().is_some_and(AsyncWrite::is_write_vectored)
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.with(|inner| inner.poll_flush(cx))
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = self.as_mut().with(|inner| inner.poll_flush(cx));
+        // HTTP flushes whenever it has nothing else to do.
+        if self.watch.is_on()
+            && let Err(gone) = self.look(cx)
+        {
+            return Poll::Ready(Err(gone));
+        }
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -97,7 +166,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Drop for Lingering<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use tokio::net::{TcpListener, TcpStream};
     use tokio::sync::Semaphore;
 
@@ -110,7 +178,7 @@ mod tests {
             let (stream, _) = listener.accept().await.unwrap();
             let places = Arc::new(Semaphore::new(1));
             let place = Arc::new(places.clone().try_acquire_owned().unwrap());
-            let mut stream = Lingering::new(stream, place);
+            let mut stream = Lingering::new(stream, place, Watch::default());
             client.write_all(b"unread").await.unwrap();
             stream.write_all(b"answer").await.unwrap();
             drop(stream);

@@ -24,7 +24,11 @@ const NO_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// system drops the packet that opens a connection, and the client sends it again after a second. The standard library
 /// sets 128.
 #[cfg(unix)]
-const WAITING: i32 = 4096;
+pub(crate) const WAITING: i32 = 4096;
+
+/// The silence after which the system asks whether a client is still there.
+#[cfg(target_os = "linux")]
+const ASKED_AFTER: Duration = Duration::from_secs(60);
 
 /// The time limit for open requests when a server is dropped.
 const AT_DROP: Duration = Duration::from_secs(5);
@@ -38,7 +42,7 @@ pub(crate) struct Closing(watch::Receiver<bool>);
 
 impl Closing {
     /// A handle on this channel, for a connection without a listener.
-    #[cfg(any(all(test, feature = "http", feature = "tcp"), feature = "fuzzed"))]
+    #[cfg(any(all(test, feature = "tcp"), feature = "fuzzed"))]
     pub(crate) fn of(closed: watch::Receiver<bool>) -> Self {
         Closing(closed)
     }
@@ -130,18 +134,19 @@ pub(crate) struct Bound {
 
 impl Bound {
     /// Listens. Without a token, refuses an address that other machines can reach.
-    pub(crate) fn to(address: impl ToSocketAddrs, has_token: bool) -> Result<Self, OpenError> {
+    pub(crate) fn to(address: impl ToSocketAddrs, token: Option<&str>) -> Result<Self, OpenError> {
         let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
-        may_be_open(&addresses, has_token)?;
-        Bound::on(std::net::TcpListener::bind(&addresses[..])?, has_token)
+        may_be_open(&addresses, token)?;
+        Bound::on(std::net::TcpListener::bind(&addresses[..])?, token)
     }
 
     /// As [`to`](Bound::to), by a socket that listens already.
-    pub(crate) fn on(listener: std::net::TcpListener, has_token: bool) -> Result<Self, OpenError> {
-        may_be_open(&[listener.local_addr()?], has_token)?;
+    pub(crate) fn on(listener: std::net::TcpListener, token: Option<&str>) -> Result<Self, OpenError> {
+        may_be_open(&[listener.local_addr()?], token)?;
         // Listening again only changes the length of the queue.
         #[cfg(unix)]
         rustix::net::listen(&listener, WAITING).map_err(io::Error::from)?;
+        asks_silent_clients(&listener);
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         Ok(Bound { listener, address })
@@ -191,7 +196,24 @@ impl Bound {
     }
 }
 
-fn may_be_open(addresses: &[SocketAddr], has_token: bool) -> Result<(), OpenError> {
+/// Lets the system ask a client that is silent whether it is still there, for every connection of this listener. A
+/// client whose machine has gone would hold its connection for ever if there is nothing to send to it.
+fn asks_silent_clients(listener: &std::net::TcpListener) {
+    #[cfg(unix)]
+    {
+        use rustix::net::sockopt;
+        // An error means that such a connection lasts longer.
+        let _ = sockopt::set_socket_keepalive(listener, true);
+        #[cfg(target_os = "linux")]
+        let _ = sockopt::set_tcp_keepidle(listener, ASKED_AFTER);
+    }
+    #[cfg(not(unix))]
+    let _ = listener;
+}
+
+/// An empty token is none: everybody has it.
+fn may_be_open(addresses: &[SocketAddr], token: Option<&str>) -> Result<(), OpenError> {
+    let has_token = token.is_some_and(|token| !token.trim().is_empty());
     let open = addresses.iter().find(|address| !address.ip().is_loopback() && !has_token);
     open.map_or(Ok(()), |open| Err(OpenError::NoToken(*open)))
 }
@@ -267,5 +289,26 @@ async fn accept<F: Future<Output = ()> + Send + 'static>(
             // There are no descriptors left. Open connections will free some.
             Err(_) => sleep(NO_DESCRIPTORS).await,
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use rustix::net::sockopt::{socket_keepalive, tcp_keepidle};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn the_system_asks_silent_clients_whether_they_are_there() {
+        let bound = Bound::to("127.0.0.1:0", None).unwrap();
+        let (address, (tell, told)) = (bound.address, channel());
+        let connected = move |Accepted { stream, .. }| {
+            tell.send((socket_keepalive(&stream).unwrap(), tcp_keepidle(&stream).unwrap())).unwrap();
+            std::future::ready(())
+        };
+        let listening = bound.serve("test", 1, Accepting::Yes, connected).unwrap();
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        assert_eq!(told.recv().unwrap(), (true, ASKED_AFTER));
+        listening.close(Duration::ZERO);
     }
 }

@@ -3,7 +3,7 @@
 use memchr::{memchr_iter, memrchr};
 use std::fmt;
 
-/// Appends bytes, and counts them.
+/// The bytes that are appended and counted at a time.
 const NEAR: usize = 16 << 10;
 
 /// Cuts bytes that come in any pieces into blocks of whole lines.

@@ -10,12 +10,14 @@ use super::switch::{Switch, Visitor, Way};
 use super::timers::Timers;
 use super::wire::Wire;
 use super::{Limits, Refusal};
-use crate::lingering::Lingering;
+use crate::lingering::{Lingering, Watch, Watched};
 use crate::listening::{Accepted, Closing, Place};
 use crate::timed::Timed;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
+use axum::http::request::Parts;
+use axum::http::{Extensions, Uri};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -54,8 +56,9 @@ impl Serving {
 
     fn held(&self, peer: SocketAddr, place: Place, closing: Closing) -> Held {
         let (open, visitor) = (Open::on(&self.counters), Visitor::of(peer, &self.switch));
-        let timers = Timers::default();
-        Held(Arc::new(Connection { place, _open: open, closing, visitor, timers }))
+        let (timers, watch) = (Timers::default(), Watch::default());
+        let connection = Arc::new(Connection { place, _open: open, closing, visitor, timers, watch });
+        Held { connection, target: Uri::default() }
     }
 
     /// Serves the connection of a process that has a request for this one.
@@ -98,7 +101,9 @@ pub(super) async fn connected(serving: Arc<Serving>, accepted: Accepted) {
         Transport::Plain => connection(&serving, stream, held, From::Client).await,
         #[cfg(feature = "tls")]
         Transport::Tls(acceptor) => {
-            if let Ok(Ok(stream)) = timeout(serving.limits.head_time(), acceptor.clone().accept(stream)).await {
+            let accepted = pin!(timeout(serving.limits.head_time(), acceptor.clone().accept(stream)));
+            // A client that does not finish its handshake does not hold up the end of the server.
+            if let Some(Ok(Ok(stream))) = held.closing().before(accepted).await {
                 connection(&serving, stream, held, From::Client).await;
             }
         }
@@ -108,7 +113,11 @@ pub(super) async fn connected(serving: Arc<Serving>, accepted: Accepted) {
 /// The connection of a request, for code that outlives the response: an upgraded connection counts as open while this
 /// exists.
 #[derive(Clone)]
-pub(super) struct Held(Arc<Connection>);
+pub(super) struct Held {
+    connection: Arc<Connection>,
+    /// The target of the request as it came. A router within a router cuts the path that its routes see.
+    target: Uri,
+}
 
 /// The data that all requests of a connection share.
 struct Connection {
@@ -117,19 +126,44 @@ struct Connection {
     closing: Closing,
     visitor: Arc<Visitor>,
     timers: Timers,
+    watch: Watch,
 }
 
 impl Held {
     pub(super) fn closing(&self) -> Closing {
-        self.0.closing.clone()
+        self.connection.closing.clone()
     }
 
-    pub(super) fn visitor(&self) -> &Arc<Visitor> {
-        &self.0.visitor
+    pub(super) fn visitor(&self) -> &Visitor {
+        &self.connection.visitor
     }
 
     pub(super) fn timers(&self) -> &Timers {
-        &self.0.timers
+        &self.connection.timers
+    }
+
+    /// Ends the connection if its client leaves while the result exists.
+    pub(super) fn watch(&self) -> Watched {
+        self.connection.watch.begin()
+    }
+
+    /// The response to an admitted request that its routes have left, from its present destination.
+    pub(super) async fn again(self, mut parts: Parts, body: Body) -> Response {
+        // Routers and layers have changed both.
+        (parts.uri, parts.extensions) = (self.target.clone(), Extensions::new());
+        let mut request = Request::from_parts(parts, body);
+        let peer = self.visitor().peer;
+        let way = self.visitor().way().await;
+        match way {
+            Way::Own(routes) => {
+                request.extensions_mut().insert(ConnectInfo(peer));
+                request.extensions_mut().insert(self);
+                called(routes, request).await
+            }
+            #[cfg(unix)]
+            Way::Away(door) => forward(request, &door, peer).await,
+            Way::Nowhere => Refusal::Ending.into_response(),
+        }
     }
 }
 
@@ -169,7 +203,9 @@ where
     http.max_buf_size(read_ahead.max(head).max(8 << 10));
     // A client that closes its half after a request still gets the answer.
     http.half_close(true);
-    let stream = Lingering::new(stream, held.0.place.clone());
+    // A process that forwards a request closes its half after that.
+    let watch = if from == From::Client { held.connection.watch.clone() } else { Watch::default() };
+    let stream = Lingering::new(stream, held.connection.place.clone(), watch);
     let service = hyper::service::service_fn(|request| {
         let (serving, held) = (serving.clone(), held.clone());
         async move { Ok::<_, Infallible>(serving.respond(request, &held, from).await) }
@@ -202,7 +238,8 @@ impl Serving {
                 match self.guard.admit(request.method(), request.headers(), peer.ip()) {
                     Ok(_admitted) => {
                         request.extensions_mut().insert(ConnectInfo(peer));
-                        request.extensions_mut().insert(held.clone());
+                        let target = request.uri().clone();
+                        request.extensions_mut().insert(Held { target, ..held.clone() });
                         let response = called(routes, request).await;
                         if !response.status().is_server_error() {
                             self.switch.answered();
@@ -214,7 +251,7 @@ impl Serving {
             }
             // The other process checks the token and the limits.
             #[cfg(unix)]
-            Way::Away(door) => forward(request, &door, peer).await,
+            Way::Away(door) => ends_with_server(forward(request, &door, peer).await, || held.closing()),
             Way::Nowhere => Refusal::Ending.into_response(),
         }
     }
@@ -226,18 +263,6 @@ async fn called(mut routes: Router, request: Request) -> Response {
     drop(routes);
     let Ok(response) = response.await;
     response
-}
-
-impl Visitor {
-    /// The response to an admitted request, from its present destination.
-    pub(super) async fn again(&self, request: Request) -> Response {
-        match self.way().await {
-            Way::Own(routes) => called(routes, request).await,
-            #[cfg(unix)]
-            Way::Away(door) => forward(request, &door, self.peer).await,
-            Way::Nowhere => Refusal::Ending.into_response(),
-        }
-    }
 }
 
 /// A request in the server's own routes, unless it has left.

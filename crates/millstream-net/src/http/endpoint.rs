@@ -178,8 +178,7 @@ impl<Q: Item, A: Item> Inner<Q, A> {
             && !held.visitor().come_back()
         {
             parts.headers.remove(TRANSFER_ENCODING);
-            let whole = Request::from_parts(parts, Body::from(body));
-            return Ok(Box::pin(held.visitor().again(whole)).await);
+            return Ok(Box::pin(held.clone().again(parts, Body::from(body))).await);
         }
         let within = preferred(&parts.headers).map_or(options.within, |preferred| preferred.min(options.within));
         let asked = match (options.read)(parts, body) {
@@ -192,7 +191,7 @@ impl<Q: Item, A: Item> Inner<Q, A> {
                 let sent = self.sent_within(value, options.room_within).await?;
                 timeout(within, sent.into_future()).await.map_err(|_| Refusal::Late)?
             }
-            Some(Err(TrySendError::Ended(_))) => return Err(self.ending()),
+            Some(Err(TrySendError::Ended(_))) => return Err(ending(&self.client)),
             None => return Err(Refusal::Late),
         };
         answered.map(|answer| (options.write)(answer)).map_err(unanswered)
@@ -206,17 +205,13 @@ impl<Q: Item, A: Item> Inner<Q, A> {
             return Err(Refusal::Full);
         }
         let sent = timeout(time, self.client.send_async(asked)).await.map_err(|_| Refusal::Full)?;
-        sent.map_err(|_| self.ending())
-    }
-
-    /// Why no further request is taken.
-    fn ending(&self) -> Refusal {
-        self.client.failure().map_or(Refusal::Ending, failed)
+        sent.map_err(|_| ending(&self.client))
     }
 }
 
-fn failed(error: millstream_exec::RunError) -> Refusal {
-    Refusal::Failed(Arc::new(error))
+/// Why this client takes no further request.
+pub(super) fn ending<Q: Item, A: Item>(client: &Client<Q, A>) -> Refusal {
+    client.failure().map_or(Refusal::Ending, |error| Refusal::Failed(Arc::new(error)))
 }
 
 /// Why an accepted request has no answer.

@@ -6,9 +6,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use futures_util::StreamExt;
 
+/// Marks a response that itself ends when the server is closed, after the values that were published before.
+#[derive(Clone)]
+pub(super) struct EndsItself;
+
 /// The response. A stream of events, which does not end by itself, ends when the server is closed.
 pub(super) fn ends_with_server(response: Response, closing: impl FnOnce() -> Closing) -> Response {
-    if response.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != "text/event-stream") {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_endless = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    if !is_endless || response.extensions().get::<EndsItself>().is_some() {
         return response;
     }
     let mut closing = closing();

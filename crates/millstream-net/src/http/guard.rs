@@ -45,8 +45,7 @@ impl Guard {
             return refuse((StatusCode::MISDIRECTED_REQUEST, why));
         }
         // A page of another site can also open a WebSocket, by a GET, and send and read any messages.
-        let upgrades = text(header::UPGRADE).is_some_and(|to| to.to_ascii_lowercase().contains("websocket"));
-        let changes = upgrades || !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let changes = opens_socket(headers) || !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if changes {
             // And a page of another site can post to any address, without reading the answer.
             let foreign = |origin: &str| origin.split_once("://").map(|(_, from)| from) != host;
@@ -54,7 +53,7 @@ impl Guard {
                 return refuse((StatusCode::FORBIDDEN, "requests from another site are refused\n"));
             }
             if let Some(token) = &self.token
-                && !text(header::AUTHORIZATION).is_some_and(|given| is_bearer(given, token))
+                && !headers.get(header::AUTHORIZATION).is_some_and(|given| is_bearer(given.as_bytes(), token))
             {
                 let header = [(header::WWW_AUTHENTICATE, "Bearer")];
                 return refuse((StatusCode::UNAUTHORIZED, header, "the token is missing or wrong\n"));
@@ -99,12 +98,20 @@ impl Drop for Admitted {
     }
 }
 
-/// Whether it is this token. The time of the comparison does not depend on how much of the token is right.
-fn is_bearer(given: &str, token: &str) -> bool {
-    let Some((scheme, given)) = given.split_once(' ') else { return false };
-    let (given, token) = (given.trim().as_bytes(), token.as_bytes());
+/// Whether the request opens a WebSocket. Other upgrades are not made: the request is answered as it is.
+pub(super) fn opens_socket(headers: &HeaderMap) -> bool {
+    let to = headers.get(header::UPGRADE).and_then(|to| to.to_str().ok());
+    to.is_some_and(|to| to.to_ascii_lowercase().contains("websocket"))
+}
+
+/// Whether it is this token, which may have any characters; blanks at its ends do not count, since a header has none
+/// there. The time of the comparison does not depend on how much of the token is right.
+fn is_bearer(given: &[u8], token: &str) -> bool {
+    let Some((scheme, given)) = given.split_at_checked("bearer".len()) else { return false };
+    let Some(given) = given.strip_prefix(b" ") else { return false };
+    let (given, token) = (given.trim_ascii(), token.trim_ascii().as_bytes());
     let differ = given.iter().zip(token).fold(0, |differ, (a, b)| differ | (a ^ b));
-    scheme.eq_ignore_ascii_case("bearer") && given.len() == token.len() && std::hint::black_box(differ) == 0
+    scheme.eq_ignore_ascii_case(b"bearer") && given.len() == token.len() && std::hint::black_box(differ) == 0
 }
 
 #[cfg(test)]
@@ -150,6 +157,19 @@ mod tests {
         assert_eq!(with(Method::POST, &[("authorization", "Basic secret")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "Bearer secret2")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "bearer secret")]), 200);
+    }
+
+    #[test]
+    fn a_token_may_have_any_characters_and_blanks_at_its_ends() {
+        for token in ["geheimnis-\u{e4}\u{f6}\u{fc}", " secret\t"] {
+            let guard = Arc::new(Guard::new(&Limits::default().token(token), "10.0.0.1:80".parse().unwrap()));
+            let admits = |given: &str| {
+                let value = axum::http::HeaderValue::from_bytes(format!("Bearer {given}").as_bytes()).unwrap();
+                let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value)]);
+                guard.admit(&Method::POST, &headers, "10.0.0.2".parse().unwrap()).is_ok()
+            };
+            assert!(admits(token.trim()) && !admits("secreT") && !admits("geheimnis-aou"), "{token}");
+        }
     }
 
     #[test]

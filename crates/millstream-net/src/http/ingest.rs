@@ -1,7 +1,7 @@
 //! Posted lines as a source.
 
 use super::connection::Held;
-use super::endpoint::unanswered;
+use super::endpoint::{ending, unanswered};
 use super::refusal::Arrived;
 use super::switch::Visitor;
 use super::{Refusal, body};
@@ -40,6 +40,8 @@ const REUSED: usize = 1 << 20;
 ///
 /// - If the first ring is full when a body begins, the response is 503 with `Retry-After`. In the middle of a body the
 ///   connection waits for room.
+/// - If the service ends in the middle of a body, the response is 503 without `Retry-After`. The header
+///   `Millstream-Taken` has the number of lines that were taken, as in every other response to a part of a body.
 /// - If a line is too long, the response is 413, with the number of lines before it that were taken.
 /// - If a body breaks off, its whole lines are taken, and the rest is left out. A last line without an end gets one.
 /// - If the service is [handed over](super::hand_over) while a body comes, the new process gets the rest of it. The
@@ -105,33 +107,38 @@ impl Ingest {
     async fn respond(self, request: Request) -> Response {
         let (mut parts, body) = request.into_parts();
         let before = parts.headers.get(&TAKEN).and_then(|taken| taken.to_str().ok()?.parse().ok()).unwrap_or(0);
-        let visitor = parts.extensions.get::<Held>().map(|held| held.visitor().clone());
+        let held = parts.extensions.get::<Held>().cloned();
         let mut taking = Taking::into(&self.client, before);
-        let outcome = self.take(body, visitor.as_deref(), &mut taking).await;
+        let outcome = self.take(body, held.as_ref().map(Held::visitor), &mut taking).await;
         // These lines are taken, even if the rest failed.
-        let acknowledged = taking.all().await.map_err(refusal);
+        let acknowledged = taking.all().await.map_err(|not_taken| self.refusal(not_taken));
         let taken = taking.taken;
         let said = format!("{{\"taken\":{taken}}}\n");
-        match outcome.and_then(|rest| acknowledged.map(|()| rest.zip(visitor))) {
+        match outcome.and_then(|rest| acknowledged.clone().map(|()| rest.zip(held))) {
             Ok(None) => (self.taken, [("content-type", "application/json")], said).into_response(),
-            Ok(Some((rest, visitor))) => {
-                visitor.leave();
+            Ok(Some((rest, held))) => {
+                held.visitor().leave();
                 [CONTENT_LENGTH, TRANSFER_ENCODING].iter().for_each(|length| _ = parts.headers.remove(length));
                 parts.headers.insert(TAKEN, taken.into());
-                let mut response = Box::pin(visitor.again(Request::from_parts(parts, rest))).await;
-                // If the other process has ended, it may have taken lines of the rest.
-                let nowhere = response.extensions().get::<Arrived>().is_none();
-                if nowhere && response.status() == StatusCode::SERVICE_UNAVAILABLE {
-                    response.headers_mut().entry(TAKEN).or_insert(taken.into());
-                }
-                response
+                let response = Box::pin(held.again(parts, rest)).await;
+                let nowhere = response.status() == StatusCode::SERVICE_UNAVAILABLE
+                    // If the other process has ended, it may have taken lines of the rest.
+                    && response.extensions().get::<Arrived>().is_none()
+                    && !response.headers().contains_key(TAKEN);
+                if nowhere { refused(Refusal::Ending, taken) } else { response }
             }
             Err(Refusal::LineTooLong { most, .. }) => Refusal::LineTooLong { most, taken }.into_response(),
-            Err(refusal) => {
-                let mut response = refusal.into_response();
-                response.headers_mut().insert(TAKEN, taken.into());
-                response
-            }
+            // It is not known whether the lines that are not acknowledged were taken.
+            Err(Refusal::Ending) if taken == 0 => refused(acknowledged.err().unwrap_or(Refusal::Ending), taken),
+            Err(refusal) => refused(refusal, taken),
+        }
+    }
+
+    fn refusal(&self, not_taken: NotTaken) -> Refusal {
+        match not_taken {
+            NotTaken::Full => Refusal::Full,
+            NotTaken::Ending => ending(&self.client),
+            NotTaken::Failed(error) => unanswered(error),
         }
     }
 
@@ -156,7 +163,7 @@ impl Ingest {
             let whole = lines.push_onto(&piece, &mut block.bytes).map_err(too_long)?;
             if whole > 0 {
                 let filled = block.bytes.len();
-                send(pool.finish(block, filled), whole, taking).await?;
+                self.send(pool.finish(block, filled), whole, taking).await?;
             }
         }
         let Some(mut last) = lines.end() else { return Ok(None) };
@@ -164,7 +171,7 @@ impl Ingest {
             return Ok(Some(rest(last, body)));
         }
         last.push(b'\n');
-        send(last.into(), 1, taking).await?;
+        self.send(last.into(), 1, taking).await?;
         Ok(None)
     }
 
@@ -179,12 +186,28 @@ impl Ingest {
         while taking.waits() {
             tokio::select! {
                 piece = &mut piece => return piece.map_err(|_| Refusal::BodyTooSlow)?,
-                taken = taking.next() => taken.map_err(refusal)?,
+                taken = taking.next() => taken.map_err(|not_taken| self.refusal(not_taken))?,
             }
         }
         visitor.into_iter().for_each(Visitor::leave);
         piece.await.map_err(|_| Refusal::BodyTooSlow)?
     }
+
+    /// Only the first block of a body is refused for a full ring.
+    async fn send(&self, block: Block, lines: u64, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
+        taking.send(block, lines, true).await.map_err(|not_taken| self.refusal(not_taken))
+    }
+}
+
+/// The response to a body of which these lines were taken, and not all.
+fn refused(refusal: Refusal, taken: u64) -> Response {
+    let refusal = match refusal {
+        Refusal::Ending | Refusal::Ended if taken > 0 => Refusal::Interrupted { taken },
+        refusal => refusal,
+    };
+    let mut response = refusal.into_response();
+    response.headers_mut().insert(TAKEN, taken.into());
+    response
 }
 
 /// The rest of a body, after this part.
@@ -196,19 +219,6 @@ fn rest(begun: Vec<u8>, body: Body) -> Body {
         };
         Some((piece, (None, body)))
     }))
-}
-
-/// Only the first block of a body is refused for a full ring.
-async fn send(block: Block, lines: u64, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
-    taking.send(block, lines, true).await.map_err(refusal)
-}
-
-fn refusal(not_taken: NotTaken) -> Refusal {
-    match not_taken {
-        NotTaken::Full => Refusal::Full,
-        NotTaken::Ending => Refusal::Ending,
-        NotTaken::Failed(error) => unanswered(error),
-    }
 }
 
 impl Service<Request> for Ingest {

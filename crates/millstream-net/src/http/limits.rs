@@ -28,7 +28,7 @@ pub struct Limits {
     /// How long a client may take nothing of a response. By default 30 seconds.
     pub write_within: Duration,
     /// The token that a request other than `GET`, `HEAD` and `OPTIONS` must have in `Authorization: Bearer TOKEN`.
-    /// Without a token, a server listens only on loopback.
+    /// Without a token, or with an empty one, a server listens only on loopback.
     pub token: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Default for Limits {
 }
 
 /// A longer time limit is none: the times of this machine end before it.
-const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 86_400);
+pub(super) const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 impl Limits {
     pub(super) fn head_time(&self) -> Duration {

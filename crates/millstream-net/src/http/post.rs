@@ -1,5 +1,6 @@
 //! A sink that posts values.
 
+use super::limits::NO_LIMIT;
 use millstream_core::{Retry, RunOutcome, SequenceNumber, Shape, Sink};
 use std::time::Duration;
 use std::{error, fmt, mem};
@@ -239,7 +240,8 @@ enum Failed {
 }
 
 fn agent(within: Duration) -> ureq::Agent {
-    let config = ureq::Agent::config_builder().timeout_global(Some(within)).http_status_as_error(false);
+    let within = Some(within.min(NO_LIMIT));
+    let config = ureq::Agent::config_builder().timeout_global(within).http_status_as_error(false);
     config.max_redirects(0).build().into()
 }
 

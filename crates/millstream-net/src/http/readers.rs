@@ -1,7 +1,9 @@
 //! The values of a broadcast, to many readers over HTTP.
 
 use super::connection::Held;
+use super::events::EndsItself;
 use crate::broadcast::{Next, Published, Reader};
+use crate::lingering::Watched;
 use crate::{Broadcast, WhenSlow};
 use axum::body::Body;
 use axum::extract::Request;
@@ -10,17 +12,30 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::unfold;
-use std::convert::Infallible;
+use std::{error, fmt};
 
 /// The most bytes of a chunk.
 const PIECE: usize = 64 << 10;
+
+/// The reader was too slow.
+#[derive(Debug)]
+struct Disconnected;
+
+impl fmt::Display for Disconnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the reader was too slow")
+    }
+}
+
+impl error::Error for Disconnected {}
 
 /// A route that streams the bytes of every value that is published after the request, in chunks: for example lines of
 /// text or JSON. `content_type` names their kind.
 ///
 /// A slow reader delays nothing. It [misses](WhenSlow) values if it lags behind all that the broadcast keeps, and its
-/// connection is closed if it takes nothing for the [limit](super::Limits::write_within). The stream ends after the
-/// last value, or when its [`Server`](super::Server) is closed.
+/// connection is closed if it takes nothing for the [limit](super::Limits::write_within). A reader that closes its half
+/// of the connection has left. The stream ends after the last value, or when its [`Server`](super::Server) is closed;
+/// it breaks off if the reader is [disconnected](WhenSlow::Disconnect).
 ///
 /// ```
 /// use millstream::net::http::{Server, axum::Router, stream};
@@ -44,7 +59,7 @@ const PIECE: usize = 64 << 10;
 pub fn stream(values: Broadcast, when_slow: WhenSlow, content_type: &'static str) -> MethodRouter {
     route(values, when_slow, content_type, |piece, next| match next {
         Next::Value(value) => piece.extend_from_slice(&value.bytes),
-        Next::Skipped(_) | Next::End => {}
+        Next::Skipped(_) | Next::Cut | Next::End => {}
     })
 }
 
@@ -62,7 +77,7 @@ pub fn events(values: Broadcast, when_slow: WhenSlow) -> MethodRouter {
     route(values, when_slow, "text/event-stream", |piece, next| match next {
         Next::Value(value) => event(piece, value),
         Next::Skipped(missed) => piece.extend_from_slice(format!("event: skipped\ndata: {missed}\n\n").as_bytes()),
-        Next::End => {}
+        Next::Cut | Next::End => {}
     })
 }
 
@@ -87,37 +102,54 @@ fn route(
     get(move |request: Request| {
         let reader = values.reader(when_slow);
         let held = request.extensions().get::<Held>().cloned();
-        let body = Body::from_stream(unfold(Some((reader, held)), move |state| chunk(state, write)));
-        std::future::ready(([(CONTENT_TYPE, content_type), (CACHE_CONTROL, "no-store")], body).into_response())
+        let watched = held.as_ref().map(Held::watch);
+        let reading = Reading { reader, held, _watched: watched };
+        let body = Body::from_stream(unfold(Some(reading), move |reading| chunk(reading, write)));
+        let mut response = ([(CONTENT_TYPE, content_type), (CACHE_CONTROL, "no-store")], body).into_response();
+        response.extensions_mut().insert(EndsItself);
+        std::future::ready(response)
     })
 }
 
-type State = Option<(Reader, Option<Held>)>;
+/// A reader and its connection, which ends when the client leaves.
+struct Reading {
+    reader: Reader,
+    held: Option<Held>,
+    _watched: Option<Watched>,
+}
 
-/// The next chunk: all values that are there, or the next one.
-async fn chunk(state: State, write: fn(&mut BytesMut, &Next)) -> Option<(Result<Bytes, Infallible>, State)> {
-    let (mut reader, held) = state?;
+/// The next chunk: all values that are there, or the next one. An error breaks the body off.
+async fn chunk(
+    reading: Option<Reading>,
+    write: fn(&mut BytesMut, &Next),
+) -> Option<(Result<Bytes, Disconnected>, Option<Reading>)> {
+    let mut reading = reading?;
     let mut closed = false;
     let mut next = tokio::select! {
-        next = reader.next() => Some(next),
-        () = closing(&held) => {
+        next = reading.reader.next() => Some(next),
+        () = closing(&reading.held) => {
             // Sends the values that were published before.
             closed = true;
-            reader.try_next()
+            reading.reader.try_next()
         }
     };
     let mut piece = BytesMut::new();
     while let Some(some) = next {
-        write(&mut piece, &some);
-        if some == Next::End {
-            closed = true;
-            break;
+        match some {
+            // The values before come first, and the next call ends here again.
+            Next::Cut if piece.is_empty() => return Some((Err(Disconnected), None)),
+            Next::Cut => return Some((Ok(piece.freeze()), Some(reading))),
+            Next::End => {
+                closed = true;
+                break;
+            }
+            Next::Value(_) | Next::Skipped(_) => write(&mut piece, &some),
         }
-        next = if piece.len() < PIECE { reader.try_next() } else { None };
+        next = if piece.len() < PIECE { reading.reader.try_next() } else { None };
     }
     // A closed stream ends after this chunk, unless the chunk is full: then there may be more values.
-    let state = (!closed || piece.len() >= PIECE).then_some((reader, held));
-    if piece.is_empty() && state.is_none() { None } else { Some((Ok(piece.freeze()), state)) }
+    let reading = (!closed || piece.len() >= PIECE).then_some(reading);
+    if piece.is_empty() && reading.is_none() { None } else { Some((Ok(piece.freeze()), reading)) }
 }
 
 /// Waits until the server is closed. Only our own server reports that.

@@ -34,6 +34,11 @@ pub enum Refusal {
     Ending,
     /// 503: the run ended before it answered. Whether the request has an effect is not known.
     Ended,
+    /// 503: the service has ended in the middle of a body, which must not be sent again as a whole.
+    Interrupted {
+        /// The number of its lines that are known to be taken.
+        taken: u64,
+    },
     /// 429 with `Retry-After`: this client has too many open requests.
     TooMany,
     /// 202: the request is accepted, but its answer did not come in time.
@@ -52,7 +57,9 @@ impl Refusal {
             Refusal::BodyTooLong { .. } | Refusal::LineTooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Refusal::BodyBroken => StatusCode::BAD_REQUEST,
-            Refusal::Full | Refusal::Ending | Refusal::Ended => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::Full | Refusal::Ending | Refusal::Ended | Refusal::Interrupted { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Refusal::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Refusal::Late => StatusCode::ACCEPTED,
             Refusal::NoAnswer | Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -82,6 +89,9 @@ impl fmt::Display for Refusal {
             Refusal::Full => f.write_str("there is no room now: this was not accepted, and can be sent again"),
             Refusal::Ending => f.write_str("the service is ending: this was not accepted, and can be sent again"),
             Refusal::Ended => f.write_str("the service has ended; whether this had an effect is not known"),
+            Refusal::Interrupted { taken } => {
+                write!(f, "the service has ended in the middle of this: the first {taken} lines were taken")
+            }
             Refusal::TooMany => f.write_str("too many requests of this client are under way"),
             Refusal::Late => f.write_str("accepted; the answer did not come in time"),
             Refusal::NoAnswer => {

@@ -75,7 +75,7 @@ impl Server {
     ///
     /// If other machines could connect and no token is set; if the address cannot be used, or no thread can be started.
     pub fn open_with(address: impl ToSocketAddrs, routes: Router, limits: Limits) -> Result<Self, OpenError> {
-        let bound = Bound::to(address, limits.token.is_some())?;
+        let bound = Bound::to(address, limits.token.as_deref())?;
         Server::plain(bound, routes, limits, Accepting::Yes)
     }
 
@@ -86,7 +86,7 @@ impl Server {
     ///
     /// As [`open_with`](Server::open_with).
     pub fn open_on(listener: TcpListener, routes: Router, limits: Limits) -> Result<Self, OpenError> {
-        let bound = Bound::on(listener, limits.token.is_some())?;
+        let bound = Bound::on(listener, limits.token.as_deref())?;
         Server::plain(bound, routes, limits, Accepting::Yes)
     }
 
@@ -102,7 +102,7 @@ impl Server {
         limits: Limits,
         certificate: &super::Certificate,
     ) -> Result<Self, OpenError> {
-        let bound = Bound::to(address, limits.token.is_some())?;
+        let bound = Bound::to(address, limits.token.as_deref())?;
         Server::encrypted(bound, routes, limits, certificate, Accepting::Yes)
     }
 
@@ -118,7 +118,7 @@ impl Server {
         limits: Limits,
         certificate: &super::Certificate,
     ) -> Result<Self, OpenError> {
-        let bound = Bound::on(listener, limits.token.is_some())?;
+        let bound = Bound::on(listener, limits.token.as_deref())?;
         Server::encrypted(bound, routes, limits, certificate, Accepting::Yes)
     }
 

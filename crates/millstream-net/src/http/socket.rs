@@ -22,7 +22,8 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// A route that sends to each WebSocket every value that is published after it is opened. A value is a message, of text
 /// if the value is UTF-8, otherwise of bytes.
 ///
-/// A slow reader delays nothing: see [`stream`](super::stream). A WebSocket counts as a connection of its
+/// A slow reader delays nothing: see [`stream`](super::stream). One that is
+/// [disconnected](WhenSlow::Disconnect) gets the code 1008. A WebSocket counts as a connection of its
 /// [`Server`](super::Server) until it ends. It is closed after the last value, or with the server. A page of another
 /// site cannot open one.
 ///
@@ -52,9 +53,10 @@ async fn write(mut socket: WebSocket, mut reader: Reader, held: &Option<Held>) {
             tokio::select! {
                 next = reader.next() => next,
                 said = socket.recv() => match said {
+                    Some(Ok(Message::Close(_))) => return rest(socket).await,
                     // Answers pings, and discards a reader's other messages.
-                    Some(Ok(message)) if !matches!(message, Message::Close(_)) => continue,
-                    _ => return,
+                    Some(Ok(_)) => continue,
+                    Some(Err(_)) | None => return,
                 },
                 () = closing(held) => {
                     closed = true;
@@ -65,6 +67,7 @@ async fn write(mut socket: WebSocket, mut reader: Reader, held: &Option<Held>) {
         let sent = match next {
             Next::Value(value) => socket.send(message(value.bytes)).await,
             Next::Skipped(_) => Ok(()),
+            Next::Cut => return goodbye(socket, close_code::POLICY, "values were missed").await,
             Next::End => {
                 goodbye(socket, if closed { close_code::AWAY } else { close_code::NORMAL }, "").await;
                 return;
@@ -128,7 +131,8 @@ async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duratio
             Ok(Some(Ok(Message::Text(text)))) => text.as_bytes().to_vec(),
             Ok(Some(Ok(Message::Binary(bytes)))) => bytes.to_vec(),
             Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
-            Ok(Some(Ok(Message::Close(_))) | None) => return,
+            Ok(Some(Ok(Message::Close(_)))) => return rest(socket).await,
+            Ok(None) => return,
             Ok(Some(Err(_))) => break (close_code::SIZE, "not a valid message, or one that is too long"),
             Err(_) => break (close_code::POLICY, "no message came for too long"),
         };
@@ -147,11 +151,17 @@ async fn read(mut socket: WebSocket, client: &Client<Vec<u8>, ()>, idle: Duratio
     goodbye(socket, code, why).await;
 }
 
-/// Closes a connection, and reads its remaining bytes, so that a reset does not destroy the last message.
+/// Closes a connection.
 async fn goodbye(mut socket: WebSocket, code: u16, why: &'static str) {
     if socket.send(Message::Close(Some(CloseFrame { code, reason: why.into() }))).await.is_ok() {
-        let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
-        // Does not wait for a client that does not answer.
-        let _ = timeout(GOODBYE, rest).await;
+        rest(socket).await;
     }
+}
+
+/// Reads the remaining bytes of a connection that is closed, so that a reset does not destroy the last message. If the
+/// client has closed it, that sends the reply, which every close must have.
+async fn rest(mut socket: WebSocket) {
+    let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
+    // Does not wait for a client that does not answer.
+    let _ = timeout(GOODBYE, rest).await;
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// The longest time for which a held request waits.
-const HELD_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const HELD_WITHIN: Duration = Duration::from_secs(30);
 
 /// The interval between checks whether the last request has been answered.
 #[cfg(unix)]

@@ -4,6 +4,7 @@
 //! time is put off needs neither. So a timer that is no longer wanted stays registered until the next request puts it
 //! off; if none does, it wakes the connection once in vain.
 
+use super::limits::NO_LIMIT;
 use hyper::rt::{Sleep as HyperSleep, Timer as HyperTimer};
 use hyper_util::rt::TokioTimer;
 use std::future::{Future, poll_fn};
@@ -40,7 +41,8 @@ impl Reused {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
             }
-            let late = late.get_or_insert_with(|| self.until(tokio::time::Instant::now().into_std() + time));
+            let late =
+                late.get_or_insert_with(|| self.until(tokio::time::Instant::now().into_std() + time.min(NO_LIMIT)));
             Pin::new(late).poll(cx).map(|()| None)
         })
         .await
@@ -107,6 +109,12 @@ mod tests {
             assert_eq!(timer.within(Duration::from_secs(100), soon).await, Some(()));
             assert!(timer.0.lock().unwrap().is_some());
         }
+    }
+
+    #[tokio::test]
+    async fn a_time_beyond_all_times_of_the_machine_is_no_limit() {
+        let later = async { tokio::time::sleep(Duration::from_millis(1)).await };
+        assert_eq!(Reused::default().within(Duration::MAX, later).await, Some(()));
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -32,19 +32,23 @@ pub fn send_lines(
     when_slow: WhenSlow,
     options: Options,
 ) -> Result<Listener, OpenError> {
-    let bound = Bound::to(address, options.token.is_some())?;
+    let bound = Bound::to(address, options.token.as_deref())?;
     let counters = Arc::<ListenerCounters>::default();
     let (counted, connections) = (counters.clone(), options.connections);
     let listening = bound.serve("millstream-tcp", connections, Accepting::Yes, move |accepted| {
         let (values, options, counters) = (values.clone(), options.clone(), counted.clone());
         async move {
             let _open = Opened::on(&counters);
-            let Accepted { mut stream, closing, place: _place, .. } = accepted;
-            if let Some(token) = &options.token
-                && !shows(&mut stream, token).await
-            {
-                counters.refused.fetch_add(1, Ordering::Relaxed);
-                return;
+            let Accepted { mut stream, mut closing, place: _place, .. } = accepted;
+            if let Some(token) = &options.token {
+                let shown = tokio::select! {
+                    shown = shows(&mut stream, token) => shown,
+                    () = closing.wait() => return,
+                };
+                if !shown {
+                    counters.refused.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
             }
             let reader = values.reader(when_slow);
             write(stream, reader, closing, options.write_within).await;
@@ -83,8 +87,8 @@ async fn write(stream: TcpStream, mut reader: Reader, mut closing: Closing, with
                 Err(_) => return,
             }
         }
-        // The reader has closed its half, and may still read.
-        std::future::pending().await
+        // The reader has closed its half, and may still read, until the system reports that it is gone.
+        let _ = from.ready(Interest::ERROR).await;
     };
     let writing = async {
         let mut closed = false;
@@ -105,7 +109,8 @@ async fn write(stream: TcpStream, mut reader: Reader, mut closing: Closing, with
                 match some {
                     Next::Value(value) => piece.extend_from_slice(&value.bytes),
                     Next::Skipped(_) => {}
-                    Next::End => ended = true,
+                    // The end of a connection tells nothing of what came before it.
+                    Next::Cut | Next::End => ended = true,
                 }
                 if ended || piece.len() >= PIECE {
                     break;

@@ -16,13 +16,15 @@ pub struct Options {
     /// The time without a byte after which a connection that sends is closed. By default there is none: a source may
     /// have nothing to send. A token must come within 10 seconds.
     pub idle: Option<Duration>,
-    /// The time limit for a reader to take a write of at most 64 KiB or one value. By default 30 seconds.
+    /// The time limit for a reader to take a write of at most 64 KiB or one value, or for a sender to take an answer.
+    /// By default 30 seconds.
     pub write_within: Duration,
-    /// The token, which must be the first line or record of every connection. Without one it listens only on loopback.
-    /// TCP does not hide the token from others on the network.
+    /// The token, which must be the first line or record of every connection. Without one, or with an empty one, it
+    /// listens only on loopback. TCP does not hide the token from others on the network.
     pub token: Option<String>,
     /// Whether a source answers. Whenever it waits for more, it sends a line with the number of taken lines or records
-    /// of this connection; before it closes the connection for an error, it sends a line that begins with `error: `.
+    /// of this connection; before it closes the connection for an error, it sends a line that begins with `error: `. A
+    /// sender that does not read its answers for `write_within` is closed.
     pub acknowledge: bool,
 }
 

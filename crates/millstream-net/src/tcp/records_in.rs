@@ -2,6 +2,7 @@
 
 use super::counters::Opened;
 use super::{Listener, ListenerCounters, Options, token};
+use crate::lingering::{Lingering, Watch};
 use crate::listening::{Accepted, Accepting, Bound, Closing};
 use crate::taking::{NotTaken, Taking};
 use crate::{OpenError, WholeLines, WholeRecords};
@@ -139,7 +140,7 @@ fn take<C: Cutter>(
     options: Options,
     cutter: impl Fn() -> C + Send + Sync + 'static,
 ) -> Result<Listener, OpenError> {
-    let bound = Bound::to(address, options.token.is_some())?;
+    let bound = Bound::to(address, options.token.as_deref())?;
     let counters = Arc::<ListenerCounters>::default();
     let (counted, connections) = (counters.clone(), options.connections);
     let listening = bound.serve("millstream-tcp", connections, Accepting::Yes, move |accepted| {
@@ -158,7 +159,7 @@ async fn connected<C: Cutter>(
     mut cutter: C,
 ) {
     let _open = Opened::on(&counters);
-    let Accepted { stream, closing, place: _place, .. } = accepted;
+    let Accepted { stream, closing, place, .. } = accepted;
     let mut connection = Connection { stream, options, closing };
     let mut taking = Taking::into(&client, 0);
     let ended = read(&mut connection, &mut cutter, &mut taking, &counters.taken).await;
@@ -176,15 +177,20 @@ async fn connected<C: Cutter>(
             format!("{}\nerror: {why}\n", taking.taken)
         }
         Err(Ended::NotTaken) => format!("{}\nerror: the service takes no more\n", taking.taken),
+        Err(Ended::Unread) => return,
     };
-    connection.say(&said).await;
-    let _ = connection.stream.shutdown().await;
+    if connection.options.acknowledge && connection.say(&said).await.is_ok() {
+        // Bytes that come after the last answer must not destroy it.
+        drop(Lingering::new(connection.stream, place, Watch::default()));
+    }
 }
 
 /// Why reading ends.
 enum Ended {
     Wrong(String),
     NotTaken,
+    /// An answer was not written in time. A part of it may be, and the next one after that would be another number.
+    Unread,
 }
 
 /// The run takes no more. Strangers must not see why: that is for the log.
@@ -222,11 +228,13 @@ impl Connection {
     }
 
     /// Sends an answer, if answers are on. Does not wait long for a sender that does not read.
-    async fn say(&mut self, said: &str) {
-        if self.options.acknowledge {
-            // An error means that the sender does not read it.
-            let _ = timeout(self.options.write_within, self.stream.write_all(said.as_bytes())).await;
+    async fn say(&mut self, said: &str) -> Result<(), Ended> {
+        if !self.options.acknowledge {
+            return Ok(());
         }
+        let written = timeout(self.options.write_within, self.stream.write_all(said.as_bytes())).await;
+        // An error means that the sender has gone. The bytes that it has sent are taken all the same.
+        written.map(drop).map_err(|_| Ended::Unread)
     }
 }
 
@@ -255,7 +263,7 @@ async fn read<C: Cutter>(
         taken.fetch_add(taking.taken - before, Ordering::Relaxed);
         sent.map_err(not_taken)?;
         if taking.taken > before {
-            connection.say(&format!("{}\n", taking.taken)).await;
+            connection.say(&format!("{}\n", taking.taken)).await?;
         }
     }
 }
@@ -307,4 +315,27 @@ async fn with_token<C: Cutter>(connection: &mut Connection, cutter: &C) -> Resul
 
 fn break_off<T>() -> Result<T, Ended> {
     Err(Ended::Wrong("the token is missing or wrong".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::watch;
+
+    /// The next answer would follow a part of this one, and together they would be a larger number.
+    #[test]
+    fn a_sender_that_does_not_read_an_answer_gets_no_further_one() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let _sender = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let (_open, closed) = watch::channel(false);
+            let options = Options::default().acknowledge().write_within(Duration::from_millis(20));
+            let mut connection = Connection { stream, options, closing: Closing::of(closed) };
+            assert!(connection.say("100\n").await.is_ok());
+            // More than buffers keep.
+            assert!(matches!(connection.say(&"1".repeat(64 << 20)).await, Err(Ended::Unread)));
+        });
+    }
 }

@@ -92,6 +92,17 @@ fn an_encrypted_connection_of_an_old_process_is_answered_by_the_new_one() {
 }
 
 #[test]
+fn a_client_that_does_not_begin_to_encrypt_does_not_hold_up_the_end() {
+    let limits = Limits::default().head_within(2 * PATIENCE);
+    let server = Server::open_tls("127.0.0.1:0", named("here"), limits, &certified().0).unwrap();
+    let _silent = Peer::of(server.address());
+    while server.counters().connections() == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.close(PATIENCE).cut_off, 0);
+}
+
+#[test]
 fn a_certificate_that_is_none_is_refused() {
     assert!(Certificate::from_pem(b"", b"").is_err());
     let (one, other) = ("localhost".to_owned(), "localhost".to_owned());

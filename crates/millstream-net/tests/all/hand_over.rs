@@ -1,14 +1,15 @@
 //! Another process takes a service over. Here both are threads of one process.
 
 use crate::peer::{Gate, PATIENCE, Peer, post, status};
-use millstream_core::Arrow;
+use millstream_core::{Arrow, SequenceNumber};
 use millstream_exec::{requests, service};
 use millstream_net::http::axum::Router;
 use millstream_net::http::axum::body::Body;
 use millstream_net::http::axum::http::StatusCode;
 use millstream_net::http::axum::routing::{post as posted, post_service};
 use millstream_net::http::hand_over::{HandOverError, Offer, Predecessor, Settled, ask};
-use millstream_net::http::{Endpoint, Limits, Server};
+use millstream_net::http::{Endpoint, Limits, Server, events};
+use millstream_net::{WhenSlow, broadcast};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -89,7 +90,9 @@ fn every_kind_of_connection_is_answered_by_the_new_process_and_none_is_reset() {
     let successor = offer.asked(PATIENCE).unwrap();
     assert_eq!(server.hold(PATIENCE), 0, "holding does not wait for a request that waits for its body");
     let mut held = Peer::of(server.address());
-    idle.say(&echo("2"));
+    // As clients that know a later HTTP ask for it.
+    let later = "content-length: 1\r\nconnection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk";
+    idle.say(&echo("2").replace("content-length: 1", later));
     let handed_over = successor.hand_over(&server, &offer, PATIENCE).unwrap();
     held.say(&echo("5"));
     assert!(response(&mut held).ends_with("new: 5"), "it was in the queue of the socket");
@@ -273,6 +276,79 @@ fn bodies_that_have_no_length_or_a_great_one_are_forwarded_as_they_come() {
     sent.join().unwrap();
     assert_eq!((status(&said), said.split_once("\r\n\r\n").unwrap().1.len()), (200, body.len()));
     assert!(said.ends_with(&body));
+    end.open();
+    new.join().unwrap();
+}
+
+#[test]
+fn a_request_that_begins_in_a_router_within_a_router_goes_to_the_path_of_its_client() {
+    let nested = |name| Router::new().nest("/v1", routes(name));
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::open("127.0.0.1:0", nested("old")).unwrap();
+    let offer = server.offer(home.path()).unwrap();
+    let mut slow = Peer::of(server.address());
+    let begin = |slow: &mut Peer| {
+        slow.say("POST /v1/echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\nsl");
+        while server.counters().under_way() == 0 {
+            sleep(Duration::from_millis(1));
+        }
+    };
+    begin(&mut slow);
+    assert_eq!(server.hold(PATIENCE), 0);
+    server.resume(nested("old again"));
+    slow.say("ow");
+    assert!(response(&mut slow).ends_with("old again: slow"));
+    while server.counters().under_way() > 0 {
+        sleep(Duration::from_millis(1));
+    }
+    begin(&mut slow);
+    let (dir, end) = (home.path().to_owned(), Arc::new(Gate::default()));
+    let ends = end.clone();
+    let new = spawn(move || {
+        let before = before(&dir);
+        let server = before.open(Router::new().nest("/v1", routes("new")), Limits::default()).unwrap();
+        let _offer = before.up(&server, PATIENCE).unwrap();
+        ends.pass();
+    });
+    let successor = offer.asked(PATIENCE).unwrap();
+    assert_eq!(server.hold(PATIENCE), 0);
+    successor.hand_over(&server, &offer, PATIENCE).unwrap();
+    slow.say("ow");
+    assert!(slow.rest().ends_with("new: slow"));
+    end.open();
+    new.join().unwrap();
+}
+
+#[test]
+fn a_stream_that_comes_from_the_new_process_ends_with_the_server_of_the_old_one() {
+    let (home, server, offer) = old();
+    let mut idle = Peer::of(server.address());
+    idle.say(&echo("1"));
+    assert!(response(&mut idle).ends_with("old: 1"));
+    let (publisher, values) = broadcast(8);
+    let (dir, end) = (home.path().to_owned(), Arc::new(Gate::default()));
+    let (ends, streams) = (end.clone(), Router::new().route("/events", events(values.clone(), WhenSlow::Skip)));
+    let new = spawn(move || {
+        let before = before(&dir);
+        let server = before.open(streams, Limits::default()).unwrap();
+        let _offer = before.up(&server, PATIENCE).unwrap();
+        ends.pass();
+    });
+    let successor = offer.asked(PATIENCE).unwrap();
+    server.hold(PATIENCE);
+    successor.hand_over(&server, &offer, PATIENCE).unwrap();
+    idle.say("GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    while values.readers() == 0 {
+        sleep(Duration::from_millis(1));
+    }
+    publisher.publish(SequenceNumber(7), "x");
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    while !said.ends_with(b"id: 7\ndata: x\n\n") {
+        idle.0.read_exact(&mut byte).unwrap();
+        said.push(byte[0]);
+    }
+    assert_eq!(server.close(PATIENCE).cut_off, 0);
+    assert!(idle.rest().ends_with("0\r\n\r\n"), "an end, and no break");
     end.open();
     new.join().unwrap();
 }

@@ -97,6 +97,7 @@ fn the_taken_part_of_a_body_is_reported_if_no_process_takes_the_rest() {
     peer.say("ree");
     let said = peer.rest();
     assert!(status(&said) == 503 && said.contains("\r\nmillstream-taken: 2\r\n"), "{said}");
+    assert!(!said.contains("retry-after") && said.ends_with("the first 2 lines were taken\n"), "{said}");
 }
 
 /// The process that has the rest of a body may have taken lines of it before it ends: no number of lines is then known

@@ -1,11 +1,12 @@
 //! Values to many readers over HTTP.
 
-use crate::peer::{PATIENCE, Peer};
+use crate::peer::{PATIENCE, Peer, ask, status};
 use millstream_core::SequenceNumber;
 use millstream_net::http::axum::Router;
-use millstream_net::http::{Server, events, stream};
+use millstream_net::http::{Limits, Server, events, stream};
 use millstream_net::{Broadcast, Publisher, WhenSlow, broadcast};
 use std::io::Read;
+use std::net::TcpStream;
 use std::time::Instant;
 
 fn server(slots: usize) -> (Server, Publisher, Broadcast) {
@@ -78,7 +79,7 @@ fn a_slow_reader_skips_or_is_disconnected_and_the_values_go_on() {
     let missed: u64 = missed.map(|missed| missed.parse::<u64>().unwrap()).sum();
     assert_eq!(events.matches("id: ").count() as u64 + missed, 500);
     assert!(read.lines().count() < 500 && missed > 0);
-    assert!(cut.join().unwrap().len() < 500 * line.len());
+    assert_eq!(body(&cut.join().unwrap()), None, "a break, and no end");
     assert!(values.disconnected() == 1 && values.skipped() > 0);
     drop(server);
 }
@@ -100,4 +101,56 @@ fn a_stream_ends_with_its_server_and_a_reader_that_goes_is_forgotten() {
     assert_eq!(server.close(PATIENCE).cut_off, 0);
     assert!(stays.rest().ends_with("0\r\n\r\n"));
     drop(publisher);
+}
+
+#[test]
+fn readers_that_leave_give_their_places_back_although_nothing_is_published() {
+    let (_publisher, values) = broadcast(8);
+    let routes = Router::new()
+        .route("/lines", stream(values.clone(), WhenSlow::Skip, "text/plain"))
+        .route("/events", events(values.clone(), WhenSlow::Skip));
+    let server = Server::open_with("127.0.0.1:0", routes, Limits::default().connections(2)).unwrap();
+    let left = |path: &str, more: &str, reads: bool| {
+        let mut readers = [reader(&server, &values, path), reader(&server, &values, path)];
+        for reader in &mut readers {
+            // Without an unread byte the system closes the connection, and does not reset it.
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while reads && !head.ends_with(b"\r\n\r\n") {
+                reader.0.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            reader.say(more);
+        }
+        drop(readers);
+        let since = Instant::now();
+        while values.readers() > 0 {
+            assert!(since.elapsed() < PATIENCE, "{path} has a reader that has left");
+            std::thread::yield_now();
+        }
+    };
+    left("/lines", "", true);
+    left("/events", "", false);
+    // What follows the request does not hide the end.
+    left("/lines", "GET / HTTP/1.1\r\n", true);
+    assert_eq!(status(&ask(server.address(), "GET / HTTP/1.1", "")), 404);
+}
+
+#[test]
+fn a_reader_that_lags_gets_the_values_that_were_published_before_the_end_of_its_server() {
+    const VALUES: u64 = 250;
+    let (server, publisher, values) = server(256);
+    let readers = ["/lines", "/events"].map(|path| reader(&server, &values, path));
+    // More than buffers keep.
+    let line = format!("{}\n", "x".repeat(99_999));
+    (0..VALUES).for_each(|n| publisher.publish(SequenceNumber(n), line.clone()));
+    let address = server.address();
+    let closing = std::thread::spawn(move || server.close(PATIENCE));
+    // It is closing once it accepts no connection.
+    while TcpStream::connect(address).is_ok() {
+        std::thread::yield_now();
+    }
+    let [lines, events] = readers.map(|mut reader| std::thread::spawn(move || body(&reader.rest()).unwrap()));
+    assert_eq!(lines.join().unwrap().lines().count() as u64, VALUES);
+    assert_eq!(events.join().unwrap().matches("id: ").count() as u64, VALUES);
+    assert_eq!(closing.join().unwrap().cut_off, 0);
 }

@@ -135,6 +135,41 @@ fn messages_are_records_that_are_acknowledged_and_none_is_too_long() {
 }
 
 #[test]
+fn a_socket_that_its_client_closes_gets_the_reply_that_it_waits_for() {
+    let (reception, arriving) = Reception::<Vec<u8>, ()>::open(&Rings::new(), None).unwrap();
+    let run = Rings::new().start(pipeline::<Vec<u8>>().from(arrivals::taken(arriving)).to_each(|_, _| ())).unwrap();
+    let (_publisher, values) = broadcast(8);
+    let routes = Router::new()
+        .route("/in", take_messages(reception.client(&run), 20, PATIENCE))
+        .route("/out", send_messages(values, WhenSlow::Skip));
+    let server = Server::open("127.0.0.1:0", routes).unwrap();
+    for path in ["/in", "/out"] {
+        let mut socket = Socket::of(server.address(), path);
+        socket.send(CLOSE, &1000_u16.to_be_bytes());
+        assert_eq!(socket.closed(), 1000, "{path}");
+    }
+    drop(server);
+    run.wait().unwrap();
+}
+
+#[test]
+fn a_socket_that_reads_too_slowly_is_told_so() {
+    let (publisher, values) = broadcast(4);
+    let routes = Router::new().route("/values", send_messages(values.clone(), WhenSlow::Disconnect));
+    let server = Server::open("127.0.0.1:0", routes).unwrap();
+    let mut socket = Socket::of(server.address(), "/values");
+    let since = Instant::now();
+    while values.readers() < 1 {
+        assert!(since.elapsed() < PATIENCE, "it does not read");
+        std::thread::yield_now();
+    }
+    // More than buffers keep.
+    (0..500).for_each(|n| publisher.publish(SequenceNumber(n), vec![b'x'; 65_000]));
+    assert_eq!(socket.closed(), 1008);
+    drop((socket, server));
+}
+
+#[test]
 fn a_socket_that_says_nothing_is_closed_and_no_other_site_opens_one() {
     let (reception, arriving) = Reception::<Vec<u8>, ()>::open(&Rings::new(), None).unwrap();
     let run = Rings::new().start(pipeline::<Vec<u8>>().from(arrivals::taken(arriving)).to_each(|_, _| ())).unwrap();

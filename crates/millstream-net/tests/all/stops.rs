@@ -1,8 +1,8 @@
 //! A run that is drained while bodies come.
 
-use crate::peer::{PATIENCE, Peer, status};
-use millstream_core::pipeline;
+use crate::peer::{PATIENCE, Peer, post, status};
 use millstream_core::text::Block;
+use millstream_core::{Arrow, pipeline};
 use millstream_exec::{JobExt, Reception, Rings, Runner};
 use millstream_net::arrivals;
 use millstream_net::http::axum::Router;
@@ -13,7 +13,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::mpsc::channel;
-use std::thread::spawn;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
 
 const CLIENTS: usize = 4;
 
@@ -87,5 +88,26 @@ fn a_drain_acknowledges_the_lines_that_come_out_and_no_others() {
         let came_out = all.get(&client).cloned().unwrap_or_default();
         assert_eq!(came_out, (0..taken(&response)).collect::<Vec<_>>(), "client {client}");
         assert!(!came_out.is_empty());
+        // Nor is it told to send all of it again.
+        assert!(!response.to_ascii_lowercase().contains("retry-after"), "{response}");
     }
+}
+
+#[test]
+fn a_run_that_has_failed_is_an_error_and_not_an_end() {
+    let (reception, arriving) = Reception::<Block, ()>::open(&Rings::new(), None).unwrap();
+    let fails = pipeline::<Block>().map(|block: &Block| -> u64 { panic!("a block of {} bytes", block.len()) });
+    let run = Rings::new().start(fails.from(arrivals::taken(arriving)).to_each(|_, _| ())).unwrap();
+    let ingest = post_service(Ingest::new(reception.client(&run)));
+    let server = Server::open("127.0.0.1:0", Router::new().route("/ingest", ingest)).unwrap();
+    post(server.address(), "/ingest", "one\n");
+    let since = Instant::now();
+    while !run.is_finished() {
+        assert!(since.elapsed() < PATIENCE, "it does not fail");
+        sleep(Duration::from_millis(1));
+    }
+    let said = post(server.address(), "/ingest", "two\n");
+    assert!(status(&said) == 500 && said.ends_with("the service has failed\n"), "{said}");
+    drop(server);
+    assert!(run.wait().is_err());
 }

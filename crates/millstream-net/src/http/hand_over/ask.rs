@@ -74,7 +74,7 @@ impl Predecessor {
     ///
     /// As [`Server::open_with`].
     pub fn open(&self, routes: Router, limits: Limits) -> Result<Server, OpenError> {
-        let bound = Bound::on(self.clients.try_clone()?, limits.token.is_some())?;
+        let bound = Bound::on(self.clients.try_clone()?, limits.token.as_deref())?;
         Server::plain(bound, routes, limits, Accepting::NotNow)
     }
 
@@ -90,7 +90,7 @@ impl Predecessor {
         limits: Limits,
         certificate: &crate::http::Certificate,
     ) -> Result<Server, OpenError> {
-        let bound = Bound::on(self.clients.try_clone()?, limits.token.is_some())?;
+        let bound = Bound::on(self.clients.try_clone()?, limits.token.as_deref())?;
         Server::encrypted(bound, routes, limits, certificate, Accepting::NotNow)
     }
 

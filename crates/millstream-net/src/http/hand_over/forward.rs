@@ -2,7 +2,9 @@
 
 use super::link::FORWARDED;
 use super::response::Answering;
+use crate::http::guard::opens_socket;
 use crate::http::refusal::Arrived;
+use crate::http::switch::HELD_WITHIN;
 use crate::http::{Refusal, body};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -11,11 +13,17 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use millstream_state::door::Door;
+use rustix::io::Errno;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
+use tokio::time::{sleep, timeout};
+
+/// The interval between tries to connect to a process whose queue is full.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// The headers that concern one connection, not the request or the response.
 const OF_ONE_CONNECTION: [HeaderName; 8] = [
@@ -45,7 +53,7 @@ pub(in crate::http) async fn forward(request: Request, door: &Door, peer: Socket
 
 async fn answer(request: Request, door: &Door, peer: SocketAddr) -> Result<Response, Refusal> {
     let (mut parts, body) = request.into_parts();
-    if parts.headers.contains_key(header::UPGRADE) {
+    if opens_socket(&parts.headers) {
         // The other process did not accept the request: the client connects again, to that process.
         return Err(Refusal::Ending);
     }
@@ -114,12 +122,27 @@ fn only_ends(headers: &mut HeaderMap) {
 
 /// A connection to the other process, with an introduction that names the client.
 async fn introduced(door: &Door, peer: SocketAddr) -> io::Result<UnixStream> {
-    let mut stream = UnixStream::connect(door.path()).await?;
+    let mut stream = timeout(HELD_WITHIN, connected(door)).await??;
     let peer = peer.to_string();
     // The longest address has far fewer than 255 bytes.
     let introduction = [&[FORWARDED, peer.len() as u8], peer.as_bytes()].concat();
     stream.write_all(&introduction).await?;
     Ok(stream)
+}
+
+/// A connection to the other process. All held requests come to it at once, so its queue may be full for a while, and
+/// so may the descriptors of this process. Nothing has been sent until then, so another try repeats nothing.
+async fn connected(door: &Door) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(door.path()).await {
+            Err(error) if passes(&error) => sleep(AGAIN).await,
+            connected => return connected,
+        }
+    }
+}
+
+fn passes(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE))
 }
 
 /// Reads the client of the request that follows, after the first byte of an introduction.
@@ -133,6 +156,7 @@ pub(super) async fn peer(stream: &mut UnixStream) -> io::Result<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     #[test]
     fn headers_of_one_connection_are_not_forwarded() {
@@ -154,5 +178,36 @@ mod tests {
         assert_eq!(said(None), format!("{begin}transfer-encoding: chunked\r\n{end}"));
         request.headers.remove("content-length");
         assert_eq!(String::from_utf8(head(&mut request, Some(0))).unwrap(), format!("{begin}{end}"));
+    }
+
+    #[test]
+    fn a_request_waits_for_its_place_in_the_queue_of_the_other_process() {
+        const REQUESTS: usize = 20;
+        let home = tempfile::tempdir().unwrap();
+        let door = Door::of(home.path()).unwrap();
+        let socket = door.listen().unwrap();
+        // Room for two.
+        rustix::net::listen(&socket, 1).unwrap();
+        let (begin, begins) = std::sync::mpsc::channel();
+        let accepts = std::thread::spawn(move || {
+            begins.recv().unwrap();
+            for _ in 0..REQUESTS {
+                let (mut stream, mut said) = (socket.accept().unwrap().0, Vec::new());
+                while !said.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    said.push(byte[0]);
+                }
+                stream.write_all(b"HTTP/1.1 204 No\r\n\r\n").unwrap();
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (door, peer) = (&door, ([127, 0, 0, 1], 1).into());
+        let status = |_| async move { forward(Request::default(), door, peer).await.status().as_u16() };
+        let all = futures_util::future::join_all((0..REQUESTS).map(status));
+        // All have tried by then.
+        let (statuses, ()) = runtime.block_on(async { tokio::join!(all, async { begin.send(()).unwrap() }) });
+        assert_eq!(statuses, [204; REQUESTS]);
+        accepts.join().unwrap();
     }
 }

@@ -4,7 +4,7 @@ use super::link::{self, ASK, BUSY, FORWARDED, GO, NO, SETTLED, UP, VERSION};
 use super::{HandOverError, forward};
 use crate::http::Server;
 use crate::http::connection::Serving;
-use crate::listening::{Accepting, Beside};
+use crate::listening::{Accepting, Beside, WAITING};
 use millstream_state::door::{self, Door};
 use std::fmt;
 use std::io;
@@ -24,9 +24,6 @@ const SAYS_WITHIN: Duration = Duration::from_secs(5);
 
 /// After this time, a process counts as settled even without a request.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
-
-/// The most connections that wait at the socket, the same as in the standard library.
-const WAITING: i32 = 128;
 
 /// The interval between checks whether a process is settled.
 const LOOK: Duration = Duration::from_millis(20);
