@@ -28,9 +28,10 @@ impl RunOutcome {
 
 /// The end of a job: it gets every value of the output with its number, in order.
 ///
-/// All calls come from one thread at a time: on `Rings` a worker, on `Queues` a thread of the sink's own, on
-/// `Inline` and [`Model`](crate::Model) the caller. An error that a call returns, and a panic, is a failure of the
-/// stage `sink`: the run ends, and its `RunError` has the error as its [`source`](std::error::Error::source).
+/// All calls come from one thread at a time: on `Rings` a worker, or the thread that runs the stages in its place, on
+/// `Queues` a thread of the sink's own, on `Inline` and [`Model`](crate::Model) the caller. An error that a call
+/// returns, and a panic, is a failure of the stage `sink`: the run ends, and its `RunError` has the error as its
+/// [`source`](std::error::Error::source).
 ///
 /// ```
 /// use millstream::prelude::*;
@@ -79,7 +80,8 @@ pub trait Sink<A: Shape>: Send + 'static {
 
     /// Called when no more values are there for now: the time to flush gathered values, so that nothing waits for the
     /// next value. It is also called at the end of the stream, and before the sink passes the mark of a snapshot or of
-    /// an upgrade, and never twice for the same slot.
+    /// an upgrade, and never twice for the same slot. After a stop or a failure it is not called, only
+    /// [`finish`](Sink::finish).
     ///
     /// # Errors
     ///

@@ -116,7 +116,8 @@ pub enum QuietPipe {}
 #[derive(Clone, Copy, Debug)]
 pub enum PurePipe {}
 
-/// A boxed pipeline without known properties. It may [renumber](millstream_core::ClockExt), so it cannot be a body.
+/// A boxed pipeline without known properties. It may [renumber](millstream_core::ClockExt), so it can be the
+/// body of a `tee` alone.
 #[derive(Clone, Copy, Debug)]
 pub enum FreePipe {}
 

@@ -179,8 +179,8 @@ impl<T: Item> FanIn<T, Plain> {
 }
 
 impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
-    /// Sets the slots of each producer's ring, or of the shared one: a power of two. By default as many as the run's
-    /// rings have.
+    /// Sets the slots of each producer's ring, or of the shared one: a power of two. By default as many as
+    /// the rings have that [`open`](FanIn::open) is given.
     pub fn ring(mut self, slots: usize) -> Self {
         self.slots = Some(slots);
         self
@@ -281,8 +281,9 @@ impl<T: Item, O: ItemFormat<T>> FanIn<T, O> {
     /// producer, the number and the times.
     ///
     /// Every producer has a watermark, before which it sends nothing more: the time of its last value, or the time
-    /// passed to [`Sender::advance`]. A value waits until all watermarks are beyond it. The stream is determinate; but
-    /// a silent producer holds up the others, unless [`idle`](FanIn::idle) bounds that.
+    /// passed to [`Sender::advance`]. A value waits until all watermarks are beyond it. The stream is determinate,
+    /// unless producers are added during the run: how far it was then depends on timing. A silent producer holds up the
+    /// others, unless [`idle`](FanIn::idle) bounds that.
     pub fn by_timestamp(mut self, time: impl Fn(&T) -> u64 + Send + 'static) -> Self {
         self.rule = Rule::by_time(Box::new(time));
         self

@@ -1,8 +1,14 @@
 /// Which threads run the stages behind a source that may wait. Such a source has a thread of its own. The same for the
 /// thread of a [`BatchSender`](crate::BatchSender), which says when it compares the two ways.
 ///
-/// The source's thread never runs them if some stage has a thread of its own (`map_blocking`), if values have more than
-/// 256 bytes, or while a snapshot or an upgrade is under way. The output is the same on every thread.
+/// The workers run them in any case if a stage, a named sink or a receiver of dead letters has a thread of its own
+/// (`map_blocking`, `try_map_retry`, `tee_to`), while a snapshot or an upgrade is under way, if the values that the
+/// source's thread would gather have more than 256 bytes, and behind a [`Sender`](crate::Sender) that is no
+/// `BatchSender`. The output is the same on every thread.
+///
+/// Behind a source of few slots, [`few`](fn@crate::source::few) or blocks of text, no value is gathered: with `Source`
+/// and `Faster`, the source's thread runs the stages after every value while other processes use the cores, and else
+/// the workers do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum StagesOn {
     /// The workers: each value is handed over at once.

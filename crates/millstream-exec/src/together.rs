@@ -11,6 +11,7 @@
 use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::stages_here::StagesHere;
+use crate::stages_on::StagesOn;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,9 +85,12 @@ pub(crate) struct Together {
 }
 
 impl Together {
-    /// Called by the source's thread. None if some stage has a thread of its own, since such a thread waits for the
-    /// workers' signals.
-    pub(crate) fn new(pool: &Arc<Pool>, slots: usize) -> Option<Self> {
+    /// Called by the source's thread. None if only workers may run the stages, or if some stage has a thread of its
+    /// own, since such a thread waits for the workers' signals.
+    pub(crate) fn new(pool: &Arc<Pool>, slots: usize, on: StagesOn) -> Option<Self> {
+        if on == StagesOn::Workers {
+            return None;
+        }
         StagesHere::new(pool).map(|stages| Together { turns: Turns::new(slots), stages })
     }
 
@@ -143,7 +147,7 @@ mod tests {
     use super::{ENOUGH, HOLD, REST, SLICE, Turns};
     use crate::pool::Pool;
     use crate::source::few;
-    use crate::{JobRefExt, Rings, Runner};
+    use crate::{JobRefExt, Rings, Runner, StagesOn};
     use millstream_core::{Arrow, pipeline};
     use millstream_testkit::within;
     use std::sync::{Arc, OnceLock};
@@ -195,14 +199,18 @@ mod tests {
         assert!(!large.together());
     }
 
-    /// A run that takes the cores for shared ones. Returns how many times its source's thread ran the stages.
-    fn on_shared_cores(workers: usize) -> u64 {
-        const VALUES: u64 = 20_000;
+    /// A run of so many values that takes the cores for shared ones. Returns how many times its source's thread ran
+    /// the stages.
+    fn on_shared_cores(rings: Rings, count: u64) -> u64 {
         let pool: Arc<OnceLock<Arc<Pool>>> = Arc::default();
         let seen = pool.clone();
-        let values = (0..VALUES).inspect(move |value| {
+        let values = (0..count).inspect(move |value| {
+            let shared = || seen.get().map(|pool| &pool.shared);
+            while *value == 0 && !shared().is_some_and(|shared| shared.idle.contended()) {
+                std::thread::yield_now();
+            }
             // The next value takes long: a worker takes the stages back.
-            while *value == VALUES / 2 && seen.get().is_some_and(|pool| pool.shared.together()) {
+            while *value == count / 2 && shared().is_some_and(|shared| shared.together()) {
                 std::thread::yield_now();
             }
         });
@@ -211,15 +219,14 @@ mod tests {
             *sum
         });
         let push = |all: &mut Vec<u64>, _, x: &u64| all.push(*x);
-        let run =
-            Rings::new().workers(workers).start((&p).from(few::<4, _>(values)).to_fold(Vec::new(), push)).unwrap();
+        let run = rings.start((&p).from(few::<4, _>(values)).to_fold(Vec::new(), push)).unwrap();
         let pool = pool.get_or_init(|| run.started.pool.clone());
         while !pool.finished() {
             pool.shared.idle.waited_for_core(Duration::from_secs(1));
             std::thread::yield_now();
         }
         let turns = pool.shared.turns();
-        let sums = (1..=VALUES).filter(|x| x % 3 > 0).scan(0, |sum, x| {
+        let sums = (1..=count).filter(|x| x % 3 > 0).scan(0, |sum, x| {
             *sum += x;
             Some(*sum)
         });
@@ -231,8 +238,17 @@ mod tests {
     fn the_output_does_not_depend_on_the_thread_that_runs_the_stages() {
         for workers in [1, 2] {
             // The source may never have to wait for room; then the run is repeated.
-            let together = move || while on_shared_cores(workers) == 0 {};
+            let together = move || while on_shared_cores(Rings::new().workers(workers), 20_000) == 0 {};
             within(Duration::from_secs(120), together).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_sources_thread_runs_no_stages_if_they_are_for_the_workers() {
+        for workers in [1, 2] {
+            let rings = Rings::new().workers(workers).stages_on(StagesOn::Workers);
+            let turns = within(Duration::from_secs(120), move || on_shared_cores(rings, 200)).unwrap();
+            assert_eq!(turns, 0);
         }
     }
 }

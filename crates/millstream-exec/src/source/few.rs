@@ -17,7 +17,8 @@ pub struct Few<X, const SLOTS: usize>(X);
 ///
 /// If other processes use the cores, handing values to a worker takes a time slice, which is long for few values. If
 /// the source may wait, its thread then runs the stages itself after every value, for as long as that lasts. Therefore
-/// no stage may wait for the source's next value.
+/// no stage may wait for the source's next value, unless the run has
+/// [`StagesOn::Workers`](crate::StagesOn::Workers).
 ///
 /// ```
 /// use millstream::prelude::*;

@@ -47,7 +47,7 @@ impl<T: Item> Origin<T> {
             if feeding.threads() > 0 {
                 // Known to the compiler, so one of them is left.
                 return Ok(if slots < usize::MAX {
-                    fed_by_thread(values, ring, wiring, move |pool, _, _| Together::new(pool, slots))
+                    fed_by_thread(values, ring, wiring, move |pool, _, on| Together::new(pool, slots, on))
                 } else {
                     fed_by_thread(values, ring, wiring, Quick::new)
                 });
