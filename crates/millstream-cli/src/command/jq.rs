@@ -11,6 +11,7 @@
 
 mod inputs;
 mod printed;
+mod stuck;
 
 use crate::config::RunConfig;
 use crate::deploy::Runs;
@@ -26,6 +27,7 @@ use millstream_jq::{Filter, Input, Options};
 use printed::{Printed, Reply};
 use std::ffi::OsString;
 use std::sync::Arc;
+use stuck::Answers;
 
 /// `jq`: JSON through a filter.
 #[derive(Debug)]
@@ -48,8 +50,10 @@ fn filtered(
     shards: usize,
     filter: Filter,
     names: Arc<[OsString]>,
+    answers: Answers,
 ) -> impl Everywhere<In = Val<Work>, Out = Val<Reply>> {
-    pipeline::<Work>().shard(shards, move |p| p.map(move |work: &Work| Reply::to(work, &filter, &names)).named("jq"))
+    let answer = move |work: &Work| answers.count(|| Reply::to(work, &filter, &names));
+    pipeline::<Work>().shard(shards, move |p| p.map(answer).named("jq"))
 }
 
 impl Jq {
@@ -69,7 +73,8 @@ impl Jq {
 
     fn run_into(self, output: Output, filter: Filter, complaints: &Complaints) -> Outcome {
         let mut runs = Runs::new(self.run, complaints.clone());
-        let (interrupts, ended) = (runs.interrupts(), Ended::default());
+        let (interrupts, ended, answers) = (runs.interrupts(), Ended::default(), Answers::default());
+        answers.clone().stop_if_stuck(interrupts.clone());
         let mut opening = runs.opening(self.files.decompress);
         // `halt` ends a wait for input.
         opening.watched = true;
@@ -79,7 +84,7 @@ impl Jq {
             Inputs::new(self.input, self.files.files, self.max_value, opening, ended.clone(), complaints.clone());
         let end_input = move || interrupts.end_input();
         let printed = Printed::into(output, names.clone(), ended, end_input, complaints.clone());
-        let pipeline = filtered(self.shards, filter, names);
+        let pipeline = filtered(self.shards, filter, names, answers);
         let printed = match runs.run(&pipeline, FromFiles { values: input, waits }, printed, Printed::print) {
             Ok(printed) => printed,
             Err(error) => return runs.fail(&error),

@@ -11,17 +11,18 @@ use std::ffi::OsString;
 /// value: the clock, the environment, the time zone, and later inputs (`input`, `inputs`)
 ///
 /// If the filter fails for a value, it reports the value's file, line and number, and goes on with the next one. A file
-/// ends at the first bytes that are not JSON, also with a report. Exit codes: 0 done, 1 an input failed or is not JSON,
-/// 2 wrong use, 3 the filter is wrong, 5 the filter failed for a value or called `halt_error`; with -e also 1 if the
-/// last output is false or null, and 4 if there is no output
+/// ends at the first bytes that are not JSON, also with a report. A signal ends the input, and a filter that then makes
+/// no answer for a second. Exit codes: 0 done, 1 an input failed or is not JSON, 2 wrong use, 3 the filter is wrong, 5
+/// the filter failed for a value or called `halt_error`, which may name another code; with -e also 1 if the last output
+/// is false or null, and 4 if there is no output
 #[derive(Debug, Args)]
 #[command(after_long_help = JQ)]
 pub(crate) struct Jq {
     /// Read the filter from a file
     #[arg(short = 'f', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) from_file: Option<OsString>,
-    /// Read nothing, and run the filter once, on null
-    #[arg(short = 'n', long, conflicts_with_all = ["slurp", "raw_input"])]
+    /// Read nothing, also with -R or -s, and run the filter once, on null
+    #[arg(short = 'n', long)]
     pub(crate) null_input: bool,
     /// Read each line as a string; with -s all of them as one string
     #[arg(short = 'R', long)]
@@ -30,7 +31,7 @@ pub(crate) struct Jq {
     #[arg(short = 's', long)]
     pub(crate) slurp: bool,
     /// Write each output on one line
-    #[arg(short = 'c', long)]
+    #[arg(short = 'c', long, overrides_with_all = ["tab", "indent"])]
     pub(crate) compact_output: bool,
     /// Write an output that is a string as it is, without quotes
     #[arg(short = 'r', long)]
@@ -42,16 +43,16 @@ pub(crate) struct Jq {
     #[arg(short = 'S', long)]
     pub(crate) sort_keys: bool,
     /// Indent by tabs
-    #[arg(long, conflicts_with_all = ["compact_output", "indent"])]
+    #[arg(long, overrides_with_all = ["compact_output", "indent"])]
     pub(crate) tab: bool,
     /// Indent by this many spaces, at most 7; 0 is the same as -c [default: 2]
-    #[arg(long, value_name = "N", value_parser = indent, conflicts_with = "compact_output")]
+    #[arg(long, value_name = "N", value_parser = indent, overrides_with_all = ["compact_output", "tab"])]
     pub(crate) indent: Option<usize>,
     /// Colour values, with the colours of JQ_COLORS if it is set [default: on a terminal, unless NO_COLOR is set]
-    #[arg(short = 'C', long)]
+    #[arg(short = 'C', long, overrides_with = "monochrome_output")]
     pub(crate) color_output: bool,
     /// Colour nothing
-    #[arg(short = 'M', long, conflicts_with = "color_output")]
+    #[arg(short = 'M', long, overrides_with = "color_output")]
     pub(crate) monochrome_output: bool,
     /// Exit with 1 if the last output is false or null, and with 4 if there is no output
     #[arg(short = 'e', long)]

@@ -52,6 +52,12 @@ fn outputs_are_written_as_asked() {
     check(&["-rc", "[.b, .a.d] | @csv, @tsv"], object, "1,\"x\"\n1\tx\n");
     check(&["-C", "-c", ".b"], object, "\u{1b}[39m1\u{1b}[0m\n");
     check(&["-M", "."], "1", "1\n");
+    // The last of two flags counts, so that an alias may have one.
+    check(&["-c", "--tab", ".a.c, [1]"], object, "[]\n[\n\t1\n]\n");
+    check(&["--tab", "-c", "[1]"], object, "[1]\n");
+    check(&["-c", "--indent", "1", "[1]"], object, "[\n 1\n]\n");
+    check(&["--indent", "1", "--tab", "[1]"], object, "[\n\t1\n]\n");
+    check(&["-C", "-M", ".b"], object, "1\n");
 }
 
 #[test]
@@ -64,6 +70,10 @@ fn inputs_are_what_the_flags_say() {
     check(&[], "[0]", "[\n  0\n]\n");
     check(&["-R"], "a", "\"a\"\n");
     check(&["-n", "-c", "[., 1]"], "no JSON", "[null,1]\n");
+    check(&["-nR", "."], "a", "null\n");
+    check(&["-sn", "."], "a", "null\n");
+    check(&["--", "-.[0]"], "[1]", "-1\n");
+    check(&["-c", ""], "[0]", "[0]\n");
     let scene = Scene::new().file("one", "{\"a\":1}").file("two", "{\"a\":2} {\"a\":3}");
     assert_eq!(jq(&scene, &[".a", "two", "one", "-"], "{\"a\":4}").text(), "2\n3\n1\n4\n");
     assert_eq!(jq(&scene, &["-s", "-c", "map(.a)", "two", "one"], "").text(), "[2,3,1]\n");
@@ -158,7 +168,7 @@ fn halt_ends_the_run_in_the_order_of_the_input() {
         let args = ["if . == 77 then halt_error else . end", "--workers", workers];
         let seen = jq(&Scene::new(), &args, &text);
         assert_eq!(seen.text(), "1\n".repeat(8000));
-        assert_eq!((seen.stderr.as_str(), seen.code), ("77", Some(5)));
+        assert_eq!((seen.stderr.as_str(), seen.code), ("77\n", Some(5)));
     }
     check(&["1, halt, 2"], "0 0", "1\n");
     refused(&["\"bye\\n\" | halt_error(1)"], "0", "", "bye\n", 1);
@@ -173,6 +183,28 @@ fn a_halt_ends_a_wait_for_input() {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(b"1 ").expect("it reads");
     assert_eq!(crate::scene::ended(&mut child).code(), Some(0));
+    drop(stdin);
+}
+
+#[test]
+fn a_signal_ends_a_filter_that_does_not_come_back() {
+    let scene = Scene::new();
+    let mut command = scene.command("millstream", "jq");
+    command.arg("isempty(repeat(1) | select(. == 2))");
+    command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    use std::io::Write;
+    stdin.write_all(b"1\n").expect("it reads");
+    while rustix::io::ioctl_fionread(&stdin).expect("a pipe") > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let kill = format!("kill -TERM {}", child.id());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    let code = crate::scene::ended(&mut child).code();
+    let said = std::io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
+    assert_eq!(code, Some(143), "{said}");
+    assert!(said.contains("millstream jq: the filter makes no answer, and is stopped\n"), "{said}");
     drop(stdin);
 }
 
