@@ -7,8 +7,9 @@ use std::time::Instant;
 /// The median of this many times counts, each over some round trips: a thread may lose its core meanwhile.
 const TIMES: u32 = 7;
 const TRIPS: u32 = 1000;
-/// A thread that has looked this often in vain yields its core: the other one may need it.
-const LOOKS: u32 = 10_000;
+/// A thread that has looked this often in vain yields its core: the other one may need it. No line takes as long as so
+/// many looks. On a machine without an idle core, each pass takes at least as long.
+const LOOKS: u32 = 100;
 
 /// The nanoseconds in which a cache line goes to another core and back; none with one core.
 pub(crate) fn measure() -> Option<f64> {

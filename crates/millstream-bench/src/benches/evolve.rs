@@ -99,7 +99,7 @@ fn efficiency(
 /// A filter on two workers that compute, and on one.
 pub(crate) fn cores(setting: &Setting) -> Result<Results, Failure> {
     // A particle takes a millisecond. If the command line sets the number of items, particles are cheap.
-    let (states, work) = (setting.items(1000, 400), if setting.items.is_some() { 2_000 } else { 400_000 });
+    let (states, work) = (setting.items(1000, 400), if setting.items.is_some() { 100 } else { 400_000 });
     let scene = Scene::new(&Linear::default(), 3, 1);
     let filtered = |workers: usize, pin: bool| {
         let options = Options { pin, ..Options::new(Secret::new("threads have none")) };

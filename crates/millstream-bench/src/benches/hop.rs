@@ -39,6 +39,9 @@ const RTRB: [&str; 4] = ["rtrb-chunk-8192", "rtrb-chunk-65536", "rtrb-chunk-2621
 const DISRUPTOR: [&str; 4] = ["disruptor-8192", "disruptor-65536", "disruptor-262144", "disruptor-524288"];
 const RIVALS_SLOTS: [usize; 4] = [8192, 65_536, 262_144, 524_288];
 
+/// The round trips of a line in one go.
+const TRIPS: u64 = 20_000;
+
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let n = setting.items(50_000_000, 20_000_000);
     let expected = (0..n).fold(0, u64::wrapping_add);
@@ -77,7 +80,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         cases.push(speeds.best(case, &[ours], &against([None, Some(0.7), None, None])));
     }
     cases.push(speeds.without(&OURS));
-    let trips = 20_000;
+    let trips = setting.items(TRIPS, TRIPS).min(TRIPS);
     let line = Contestant::new("passed", trips, move || bare::passed(trips));
     let work = Work { case: "line", unit: Unit::ItemsPerSecond, size: 2 * trips, goes: 1 };
     cases.push(take_turns(setting, work, vec![line])?.results([]));

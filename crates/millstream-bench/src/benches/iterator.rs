@@ -34,10 +34,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
             Ok(rings.run(sums().from(lines(&text)).to_fold(0, add))?.0)
         })?,
     ];
-    let bursts = setting.items(50, 20);
+    let numbers = setting.items(50 * BURST, 20 * BURST);
     let waiters = vec![
-        Waiter::new("ours", || last_of_bursts(&setting.rings, bursts)),
-        Waiter::new("workers", || last_of_bursts(&setting.rings.clone().stages_on(StagesOn::Workers), bursts)),
+        Waiter::new("ours", || last_of_bursts(&setting.rings, numbers)),
+        Waiter::new("workers", || last_of_bursts(&setting.rings.clone().stages_on(StagesOn::Workers), numbers)),
     ];
     Ok(Results::joined(cases.into_iter().chain([compare(setting, &LAST, waiters)?])))
 }
@@ -46,16 +46,17 @@ const LAST: [Quantile; 2] = [Quantile { case: "last-p50", of: 0.50 }, Quantile {
 const BURST: u64 = 50_000;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The times from the last number of each burst to the sink.
-fn last_of_bursts(rings: &Rings, bursts: u64) -> Result<Vec<u64>, Failure> {
-    let times = (0..bursts * BURST).map(|n| {
-        if n > 0 && n.is_multiple_of(BURST) {
+/// The times from the last number of each burst to the sink. If there are fewer numbers, all are one burst.
+fn last_of_bursts(rings: &Rings, numbers: u64) -> Result<Vec<u64>, Failure> {
+    let burst = BURST.min(numbers);
+    let times = (0..numbers / burst * burst).map(move |n| {
+        if n > 0 && n.is_multiple_of(burst) {
             thread::sleep(PAUSE);
         }
         Instant::now()
     });
-    let note = |all: &mut Vec<u64>, n: SequenceNumber, time: &Instant| {
-        if (n.0 + 1).is_multiple_of(BURST) {
+    let note = move |all: &mut Vec<u64>, n: SequenceNumber, time: &Instant| {
+        if (n.0 + 1).is_multiple_of(burst) {
             all.push(time.elapsed().as_nanos() as u64);
         }
     };

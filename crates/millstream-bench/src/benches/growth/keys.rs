@@ -24,7 +24,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rings = &rings;
     let steps = places(setting, PLACES).map(|place| {
         let keys = place.0;
-        let n = setting.items(2_000_000, 500_000).max(2 * keys);
+        let n = setting.items.unwrap_or(setting.items(2_000_000, 500_000).max(2 * keys));
         let p = pipeline::<u64>().shard_by(move |x| key(*x, keys), 1, |p| p.scan(0, |sum, x| step(sum, *x)));
         Step {
             place,

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::figure::Results;
 use crate::latency::{Quantile, Waiter, compare};
-use crate::setting::Setting;
+use crate::setting::{Effort, Setting};
 use millstream::prelude::*;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -17,7 +17,9 @@ const OTHER_STAGE: Duration = Duration::from_millis(20);
 /// bound names, as a translation of names into pairs does.
 pub(super) fn run(setting: &Setting) -> Result<Results, Failure> {
     let rings = setting.rings(1);
-    let n = setting.items(50, 10).min(50); // each sleeps
+    // Each sleeps, so there are no more than usual.
+    let most = if setting.effort == Effort::Quick { 10 } else { 50 };
+    let n = setting.items(most, most).min(most);
     let block = |done: Sender<u64>| {
         wires!(|sent: Val<Instant>| {
             let other = sent.map_blocking(|_: &Instant| thread::sleep(OTHER_STAGE));
