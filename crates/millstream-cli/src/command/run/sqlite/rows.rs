@@ -126,6 +126,8 @@ impl Database {
             let bound = values.map(|(n, (_, value))| statement.raw_bind_parameter(n, in_sql(&scalar(value))));
             let added = bound.collect::<Result<(), _>>().and_then(|()| statement.raw_execute());
             match added {
+                // The table may ignore a row. Then the last id is that of another one, perhaps of another table.
+                Ok(0) => {}
                 Ok(_) => parts.iter_mut().for_each(|parts| parts.added(name, connection.last_insert_rowid())),
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                     return Err(refused(format!("it refuses the row {}: {}", shown(), said(&error))));
@@ -340,6 +342,26 @@ mod tests {
         oldest.go_back().expect("it goes back");
         let there = oldest.connection.query_row("SELECT max(n) FROM t", (), |row| row.get::<_, i64>(0));
         assert_eq!(there.expect("a number"), CLAIMS as i64 - 10);
+    }
+
+    #[test]
+    fn a_row_that_the_table_ignores_is_not_removed_as_an_added_one() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("t.db");
+        let open = || Database::open(path.to_str().expect("a name")).expect("it opens");
+        let mut database = open().begin_parts().expect("a run");
+        let make = "CREATE TABLE t (n UNIQUE ON CONFLICT IGNORE)";
+        database.connection.execute_batch(make).expect("a table");
+        database.insert("t", b"{\"n\":1}\n").expect("a row");
+        let claim = database.claim().expect("a claim");
+        database.insert("t", b"{\"n\":1}\n{\"n\":2}\n").and_then(|()| database.commit()).expect("a row");
+        drop(database);
+        let mut again = open().with_parts(&claim).expect("it can be read").expect("it is held");
+        again.go_back().expect("it goes back");
+        let there = again
+            .connection
+            .query_row("SELECT count(*), max(n) FROM t", (), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+        assert_eq!(there.expect("a count"), (1, 1));
     }
 
     #[test]
