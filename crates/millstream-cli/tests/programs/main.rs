@@ -57,6 +57,8 @@ mod run;
 #[cfg(feature = "run")]
 mod run_changed;
 #[cfg(feature = "run")]
+#[cfg(feature = "run")]
+mod run_followed;
 #[cfg(feature = "serve")]
 mod run_network;
 #[cfg(all(feature = "run", feature = "serve"))]

@@ -247,6 +247,21 @@ fn an_address_that_is_in_use_is_reported() {
     let seen: Seen = scene.millstream("run p.mill --state state", Input::Nothing);
     let why = format!("millstream run: listen: {address}: Address already in use");
     assert!(seen.stderr.starts_with(&why) && seen.code == Some(1), "{}", seen.stderr);
+    // What a run has written since its last snapshot stays.
+    drop(used);
+    let run = Run::start(&scene, "--snapshot-every 1000000");
+    assert_eq!(post(run.port, "{\"n\":1}"), Some(200));
+    let since = Instant::now();
+    while text_of(&scene, "rows") != "{\"n\":1}\n" {
+        assert!(since.elapsed() < PATIENCE, "{}", text_of(&scene, "rows"));
+        sleep(Duration::from_millis(1));
+    }
+    run.kill();
+    let used = TcpListener::bind(address).expect("the port");
+    let seen = scene.millstream("run p.mill --state state", Input::Nothing);
+    assert!(seen.stderr.contains(&why) && seen.code == Some(1), "{}", seen.stderr);
+    assert_eq!(text_of(&scene, "rows"), "{\"n\":1}\n");
+    drop(used);
     let twice = format!("let a = jsonl(\"-\"); a | jsonl(\"a\"); jsonl(listen: \"{address}\") | jsonl(\"b\")");
     let scene = Scene::new().file("p.mill", twice);
     let seen = scene.millstream("run p.mill --state state", Input::Nothing);

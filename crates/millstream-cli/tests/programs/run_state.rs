@@ -17,7 +17,7 @@ fn appending(scene: &Scene, args: &[&str]) -> Command {
     command
 }
 
-fn start(scene: &Scene, args: &[&str]) -> Child {
+pub(crate) fn start(scene: &Scene, args: &[&str]) -> Child {
     appending(scene, args).spawn().expect("it starts")
 }
 

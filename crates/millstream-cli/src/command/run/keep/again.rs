@@ -9,7 +9,7 @@ use millstream_io::Decompressed;
 use millstream_mill::FilePlace;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read};
 use std::path::Path;
 
@@ -51,14 +51,14 @@ pub(super) fn check(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<
     if at.offset == 0 { Ok(()) } else { known_again(from.from_offset(at.offset - before.bytes)?, at, before).map(drop) }
 }
 
-/// The file, if it can be read again.
+/// The file, if it can be read again. A pipe is not opened, which would wait for a writer.
 fn regular(name: &OsStr) -> io::Result<File> {
-    let file = File::open(name)?;
-    if !file.metadata()?.is_file() {
+    if !fs::metadata(name)?.is_file() {
         let why = "it is not a regular file, so it cannot be read again after a crash: \
                    pass it as standard input, which goes to a journal";
         return Err(Error::new(ErrorKind::InvalidInput, why));
     }
+    let file = File::open(name)?;
     not_output(&file)?;
     Ok(file)
 }

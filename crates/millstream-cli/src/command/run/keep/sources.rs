@@ -90,6 +90,10 @@ impl Files {
         self.cannot_begin = Some(why);
     }
 
+    fn can_read(&self) -> io::Result<()> {
+        self.cannot_begin.as_ref().map_or(Ok(()), |why| Err(Error::other(why.clone())))
+    }
+
     /// Drops this sender once nothing is read any more.
     pub(super) fn until_dropped(&mut self, guard: SyncSender<()>) {
         self.until_dropped = Mutex::new(Some(guard));
@@ -158,15 +162,19 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptSources<J> {
     /// The blocks from a position on, up to another one.
     fn begin_until(&self, position: Option<&Position>, until: Option<Stored>) -> io::Result<KeptBlocks<J>> {
         *self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        if let Some(why) = &self.0.of.cannot_begin {
-            return Err(Error::other(why.clone()));
-        }
+        self.0.of.can_read()?;
         let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
         let until_dropped = self.0.of.until_dropped.lock().unwrap_or_else(PoisonError::into_inner).take();
         let current = None;
         let mut blocks =
             KeptBlocks { current, from, place, places, until, ended: false, _until_dropped: until_dropped };
-        let Some(position) = position else { return Ok(blocks) };
+        let Some(position) = position else {
+            // The first snapshot has the file that was there, whatever name it has when the run goes on.
+            if self.0.of.files.first().is_some_and(|(_, of, _)| of.follow) {
+                blocks.open(None)?;
+            }
+            return Ok(blocks);
+        };
         let stored = self.stored(position)?;
         blocks.place = Place { file: stored.file, at: stored.at.clone(), before: stored.before, ..Place::default() };
         blocks.open(Some(&stored))?;
@@ -204,6 +212,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
     }
 
     fn can_begin(&self, position: &Position) -> io::Result<()> {
+        self.0.of.can_read()?;
         let (Inner { of, journal }, stored) = (&*self.0, self.stored(position)?);
         let (_, source, name) = &of.files[stored.file];
         match (journal, &of.followed) {
