@@ -145,7 +145,7 @@ impl<T: Line> Resumable<T> for FileLines<T> {
         let (names, complaints) = (self.names.clone(), self.complaints.clone());
         let lines = position.map_or(Some(0), |position| position[LINES].as_u64());
         let blocks = self.files.begin(position)?;
-        let file = blocks.place().file();
+        let file = blocks.file();
         Ok(ParsedLines { blocks, file, lines, names, complaints, parsed: PhantomData })
     }
 
@@ -168,17 +168,17 @@ impl<T: Line> Iterator for ParsedLines<T> {
     fn next(&mut self) -> Option<T> {
         loop {
             let line: Block = self.blocks.next()?;
-            let end = self.blocks.place();
-            let before = if end.file() == self.file { self.lines } else { Some(0) };
-            (self.file, self.lines) = (end.file(), before.map(|lines| lines + 1));
+            let file = self.blocks.file();
+            let before = if file == self.file { self.lines } else { Some(0) };
+            (self.file, self.lines) = (file, before.map(|lines| lines + 1));
             match parsed(without_end(&line).to_vec()) {
                 Ok(value) => return Some(value),
                 Err(why) => {
                     let place = match self.lines {
                         Some(number) => format!("line {number}"),
-                        None => format!("the line at byte {}", end.offset() - line.len() as u64),
+                        None => format!("the line at byte {}", self.blocks.offset() - line.len() as u64),
                     };
-                    let name = self.names.get(end.file()).cloned().unwrap_or_default();
+                    let name = self.names.get(file).cloned().unwrap_or_default();
                     input::report(&self.complaints, &name, &io::Error::other(left_out(&place, &why)));
                 }
             }
