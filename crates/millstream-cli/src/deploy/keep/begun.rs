@@ -38,6 +38,9 @@ impl Runs {
         self.say_removed(&dir);
         let source = source(&dir);
         let running = self.persistent(keep, dir, job).start(pipeline, source, into)?;
+        for why in running.passed_over() {
+            self.complaints.note(&format!("--state: a newer snapshot is passed over: {why}"));
+        }
         if !self.config.quiet {
             say_begun(&self.complaints, keep, running.began());
         }
