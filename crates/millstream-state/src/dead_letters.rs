@@ -7,8 +7,8 @@
 //! number again. So the output is that of a run that never failed, even if later numbers depend on the one that failed,
 //! and values of one key are in their order.
 
-use crate::StateDir;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader};
+use crate::{Manifest, StateDir};
 use millstream_core::DeadLetter;
 use millstream_core::failure::fail;
 use serde::{Deserialize, Serialize};
@@ -260,6 +260,18 @@ impl KeptLetters {
         let mut kept = self.kept();
         let removes = kept.letters.keys().any(|(stage, number)| *number >= begins(&stages, at, stage));
         if removes { kept.put(Entry::Begins { stages, at }) } else { Ok(()) }
+    }
+
+    /// Of these snapshots, oldest first, the newest one from which a run does all of them again, by its id: the job
+    /// keeps it and all later ones while there are letters. `None` without letters, or if it is not kept.
+    #[must_use]
+    pub fn needed<'a>(&self, snapshots: impl DoubleEndedIterator<Item = &'a Manifest>) -> Option<u64> {
+        let before_all = |snapshot: &&Manifest| {
+            let stages: Vec<_> = snapshot.numbers.iter().map(|(stage, number)| (stage.clone(), *number)).collect();
+            self.all_from(&stages, snapshot.at)
+        };
+        let has_letters = !self.is_empty();
+        snapshots.rev().find(before_all).filter(|_| has_letters).map(|snapshot| snapshot.id)
     }
 
     /// Whether a run that begins at these numbers of its stages, and elsewhere at `at`, processes all letters again.

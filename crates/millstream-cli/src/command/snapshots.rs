@@ -1,6 +1,8 @@
 use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
+use millstream_state::dead_letters::KeptLetters;
+use millstream_state::journal::JournalOptions;
 use millstream_state::{Manifest, Retention, SnapshotEntry, StateDir, StateError};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -46,7 +48,20 @@ impl Snapshots {
             let program = dir.program().to_owned();
             let locked = StateDir::open(&self.dir, &program)?;
             let newest = locked.newest()?.map(|manifest| manifest.id);
-            let keep = Retention { count: Some(keep), confirmed_from: newest, ..Retention::default() };
+            let letters = match KeptLetters::open(&dir, JournalOptions::default()) {
+                Ok(letters) => letters,
+                Err(error) => {
+                    complaints.note(&format!("--prune: the dead letters: {error}"));
+                    return Ok(Outcome::InputOrOutputFailed);
+                }
+            };
+            let before_letters = letters.needed(locked.snapshots()?.iter().filter_map(SnapshotEntry::manifest));
+            if let Some(id) = before_letters {
+                complaints
+                    .note(&format!("all from snapshot {id} on stay: `redo` does the dead letters again from there"));
+            }
+            let confirmed_from = before_letters.or(newest);
+            let keep = Retention { count: Some(keep), confirmed_from, ..Retention::default() };
             for removed in locked.prune(keep)? {
                 complaints.note(&format!("removed snapshot {} at number {}", removed.id, removed.at));
             }

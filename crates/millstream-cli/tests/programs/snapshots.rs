@@ -1,6 +1,9 @@
 //! `snapshots`: what a state directory has, and its removal.
 
 use crate::scene::{Input, PATIENCE, Scene, Seen, prose};
+use millstream::prelude::*;
+use millstream_state::dead_letters::KeptLetters;
+use millstream_state::journal::JournalOptions;
 use millstream_state::{Saved, StateDir};
 use serde_json::json;
 use std::fs::{self, File};
@@ -118,6 +121,26 @@ fn a_database_that_has_later_rows_is_no_way_back_until_they_are_removed() {
     assert_eq!(scene.millstream("snapshots state --back-to 2", Input::Nothing).code, Some(0));
     let went = scene.millstream("snapshots state --back-to 1 --rows-removed", Input::Nothing);
     assert_eq!((went.code, ids(&scene)), (Some(0), vec![1]), "{}", went.stderr);
+}
+
+/// A run keeps them, too.
+#[test]
+fn a_prune_leaves_what_dead_letters_need() {
+    let scene = Scene::new();
+    let dir = StateDir::open(scene.path("state"), "orders").expect("a directory");
+    let letters = KeptLetters::open(&dir, JournalOptions::default()).expect("a directory");
+    let check = |x: &u64| if *x == 15 { Err("a wrong order") } else { Ok(*x) };
+    pipeline::<u64>().try_map_or_dead_letter("check", check, letters.taking()).collect(0..20).expect("it runs");
+    assert_eq!(letters.list().len(), 1);
+    for at in [5, 10, 20, 30] {
+        dir.save(&Saved { at, ..Saved::default() }).expect("a snapshot");
+    }
+    drop((dir, letters));
+    let (seen, left) = listed(&scene, "--prune 1");
+    assert_eq!((seen.code, left), (Some(0), vec![10, 20, 30]), "{}", seen.stderr);
+    assert!(seen.stderr.contains("all from snapshot 2 on stay: `redo` does"), "{}", seen.stderr);
+    fs::remove_dir_all(scene.path("state/dead-letters")).expect("it is there");
+    assert_eq!(listed(&scene, "--prune 1").1, [30]);
 }
 
 #[test]
