@@ -118,7 +118,7 @@ pub(crate) struct Snapshots {
     /// Read every snapshot whole, and check it; exit with 4 if one is damaged
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Remove all but the newest N
+    /// Remove all but the newest N, and those that `redo` needs for dead letters
     #[arg(long, value_name = "N", value_parser = super::values::at_least_one)]
     pub(crate) prune: Option<usize>,
     /// Go back to the snapshot with this id, and remove the newer ones: the next run begins there, and cuts its output
