@@ -122,7 +122,7 @@ fn a_side_sink_that_holds_less_begins_at_an_older_snapshot() {
     assert_eq!(state.newest().unwrap().map(|newest| newest.at), Some(began));
     // And now all of it: the job begins at the beginning, if that is still kept.
     file.set_len(0).unwrap();
-    assert_eq!(runs(home.path(), &[81..101], |_| ()).unwrap(), 0);
+    assert_eq!(runs(home.path(), std::slice::from_ref(&(81..101)), |_| ()).unwrap(), 0);
     check(home.path(), 100);
     // A start that is refused cuts no other sink.
     let all = fs::read_to_string(home.path().join("all")).unwrap() + "more\n";
