@@ -55,7 +55,7 @@ pub(crate) fn quotient(left: Val, right: Val) -> ValR {
 pub(crate) fn remainder(left: Val, right: Val) -> ValR {
     let (Val::Num(of), Val::Num(by)) = (&left, &right) else { return left % right };
     match (whole(of), whole(by)) {
-        (Some(_), Some(by)) if by == Num::Int(0) => Err(Error::math(left, Math::Rem, right)),
+        (Some(_), Some(Num::Int(0))) => Err(Error::math(left, Math::Rem, right)),
         (Some(of), Some(by)) => Ok(Val::Num(of % by)),
         _ => Ok(Val::from(f64::NAN)),
     }

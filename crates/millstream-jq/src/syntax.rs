@@ -26,7 +26,7 @@ pub(crate) fn is_empty(text: &str) -> bool {
     Lexer::new(text).lex().is_ok_and(|tokens| tokens.is_empty())
 }
 
-fn marked<'s>(tokens: Vec<Token<&'s str>>) -> Vec<Token<&'s str>> {
+fn marked(tokens: Vec<Token<&str>>) -> Vec<Token<&str>> {
     let mut all = Vec::with_capacity(tokens.len());
     for Token(text, mut kind) in tokens {
         match &mut kind {
