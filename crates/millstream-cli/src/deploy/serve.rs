@@ -19,7 +19,7 @@ use millstream_core::{AnyEdge, Arrow, Item, PartsExt, pipeline};
 use millstream_exec::{Client, Handle, Lasting, Observer, RunEnd, Stage, Stopper, service};
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::Predecessor;
-use millstream_net::http::{Limits, OpenError, Server};
+use millstream_net::http::{Limits, OpenError, Refusal, Server};
 use millstream_state::{Following, JobError, Persistent, Recorded, Retention, Running, StateDir, Stored};
 use serde_json::Value;
 use std::io;
@@ -220,11 +220,7 @@ impl Runs {
                 if let (Some(_), Some(offer)) = (signal, &offer) {
                     offer.settle();
                 }
-                service.ends(signal.map_or(Outcome::PipelineFailed, Outcome::Interrupted));
-                if server.counters().open() > 0 {
-                    thread::sleep(LAST_WHILE);
-                }
-                self.close(server);
+                self.over(service, server);
                 return self.end(serving, watching).map(Ok);
             };
             serving.rest();
@@ -233,16 +229,25 @@ impl Runs {
             serving.close();
             if serving.lets_go() {
                 successor.refuse("its run has failed");
+                refuse_held(&server);
+                self.over(service, server);
                 return self.end(serving, watching).map(Ok);
             }
             let handed_over = self.hands_over(&server, &mut offer, successor, (left, held), (UP_WITHIN, &|| false));
             // No client waits any more, so the memory can be freed.
-            self.end(serving, watching)?;
+            let ended = self.end(serving, watching);
             if handed_over.is_some_and(|handed_over| self.forwards(&server, &mut offer, handed_over, service.idle())) {
                 self.close(server);
-                return Ok(Ok(()));
+                return ended.map(Ok);
             }
-            let (client, again) = self.again(service)?;
+            let (client, again) = match ended.and_then(|()| self.again(service)) {
+                Ok(again) => again,
+                Err(failed) => {
+                    refuse_held(&server);
+                    self.over(service, server);
+                    return Err(failed);
+                }
+            };
             watching = self.attend(&again);
             server.resume(service.routes(client, again.observer()));
             serving = again;
@@ -253,6 +258,15 @@ impl Runs {
         let watching = Watching::begin(&self.config, &self.shown, &serving.observer(), &self.complaints);
         self.interrupts.attend(serving.stopper());
         watching
+    }
+
+    /// Ends the server of a run that takes no further requests. Readers of the page get its end.
+    fn over<S: Serves>(&self, service: &S, server: Server) {
+        service.ends(self.interrupts.first().map_or(Outcome::PipelineFailed, Outcome::Interrupted));
+        if server.counters().open() > 0 {
+            thread::sleep(LAST_WHILE);
+        }
+        self.close(server);
     }
 
     /// Answers accepted requests, and closes all connections.
@@ -315,6 +329,11 @@ impl Runs {
         let job = Persistent::new(self.config.rings.clone(), dir).described_as(doing(keep).0.clone()).keep(retention);
         job.snapshot_every(keep.cadence).on_storing(say_storing(&self.complaints))
     }
+}
+
+/// Refuses the requests that are held, and later ones: no run is left that could answer them.
+pub(super) fn refuse_held(server: &Server) {
+    server.resume(Router::new().fallback(|| async { Refusal::Ending }));
 }
 
 /// The job and the program of the run.

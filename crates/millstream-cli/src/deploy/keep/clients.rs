@@ -4,7 +4,7 @@
 //! The run ends after the last row that it has acknowledged. Rows that are posted later wait: for the other process, or
 //! for this one, which starts the run again if the other process does not go on.
 
-use super::super::serve::{Followed, GRACE, Refused, TookOver, opened};
+use super::super::serve::{Followed, GRACE, Refused, TookOver, opened, refuse_held};
 use super::super::{Failed, Runs};
 use super::offered::{Asked, LOOK, Of, Offered, named};
 use crate::config::Keep;
@@ -14,7 +14,7 @@ use millstream_core::text::Block;
 use millstream_exec::{Client, Stopper};
 use millstream_net::http::axum::Router;
 use millstream_net::http::hand_over::{self, HandOverError, Offer, Predecessor, Successor};
-use millstream_net::http::{Limits, Refusal, Server};
+use millstream_net::http::{Limits, Server};
 use millstream_state::{JobError, StateDir, Storer};
 use std::cell::OnceCell;
 use std::fmt;
@@ -117,7 +117,7 @@ impl Clients {
         }
         let Some(server) = server else { return };
         if held {
-            server.resume(Router::new().fallback(|| async { Refusal::Ending }));
+            refuse_held(&server);
         }
         server.close(within);
         // All posted rows have come, so the source may end.

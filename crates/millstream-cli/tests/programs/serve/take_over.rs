@@ -5,6 +5,7 @@ mod clients;
 use super::{Ledger, TRANSFER};
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
 use clients::{Clients, Kind};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -73,6 +74,31 @@ fn the_old_process_answers_what_it_has_held_if_the_new_one_dies_before_it_is_up(
     }
     clients.check(&ledger);
     assert_eq!(ledger.terminate(), Some(143));
+}
+
+#[test]
+fn what_was_held_is_refused_if_the_old_process_cannot_go_on() {
+    let scene = Scene::new();
+    let ledger = Ledger::start(&scene, STATE);
+    let mut client = TcpStream::connect(("127.0.0.1", ledger.port)).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut said = Vec::new();
+    while !said.ends_with(b"{\"status\":\"ok\"}\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        said.push(byte[0]);
+    }
+    let new = silent(&scene);
+    client.write_all(b"GET /audit HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    // Its state is gone meanwhile.
+    fs::rename(scene.path("state"), scene.path("away")).unwrap();
+    fs::write(scene.path("state"), "").unwrap();
+    drop(new);
+    let mut said = String::new();
+    client.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 503") && said.contains("the service is ending"), "{said}");
+    assert_eq!(code(ledger), Some(1));
 }
 
 #[test]
