@@ -29,6 +29,7 @@ use follower::Follower;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -238,6 +239,10 @@ impl Log for JetStream {
             let info = stream.get_info().await.map_err(|error| unavailable(&error))?;
             Ok(info.state.last_sequence)
         })
+    }
+
+    fn kept(&self, edge: &str) -> Result<Range<u64>, LogError> {
+        self.edge(edge).map(|edge| edge.first.max(1)..edge.last + 1)
     }
 
     fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {

@@ -22,7 +22,8 @@
 //! | `feeder` | text that is appended once |
 //!
 //! **Promise, and its tests** (in `tests/all`): batches in a log are the model's, whatever happens to messages and
-//! replicas, and a replica that differs appends nothing (`schedules`, `rings`, `replicas`, `jet_stream`).
+//! replicas (`schedules`, `rings`, `jet_stream`). A replica that differs appends nothing behind batches of another one
+//! that it has not compared (`replicas`, `calls`), unless several of its own are on the way when the other one appends.
 //!
 //! **Words**: a *log* has numbered entries for each edge, and replicates them; a *batch* between machines is one entry;
 //! a *segment* runs between two edges of a log, and a *replica* is a copy of it.

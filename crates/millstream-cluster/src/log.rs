@@ -1,6 +1,7 @@
 //! What a cluster requires of a replicated log.
 
 use bytes::Bytes;
+use std::ops::Range;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -19,7 +20,9 @@ pub trait Log {
     fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError>;
 
     /// Sends an append of the same kind and does not wait for its answer. Several can be under way, one after the
-    /// other: if one is refused, so are those after it.
+    /// other: if one is refused, so are those after it, unless another writer appends at the same time, whose entry may
+    /// be the one that the next append expects. So a writer whose entries may differ from those of another one sends
+    /// one, and waits for its answer, if the other one may have appended.
     fn send_if(&self, edge: &str, last: u64, bytes: Bytes) -> Box<dyn Sent> {
         Box::new(Answered(Some(self.append_if(edge, last, &bytes))))
     }
@@ -39,7 +42,16 @@ pub trait Log {
     /// If the log cannot be reached.
     fn last(&self, edge: &str) -> Result<u64, LogError>;
 
-    /// Drops the entries below a number.
+    /// The numbers of the entries that it has, without those that were trimmed. If it has none, the range is empty, at
+    /// the number of the next entry.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be reached.
+    fn kept(&self, edge: &str) -> Result<Range<u64>, LogError>;
+
+    /// Drops the entries below a number. The number of the last entry stays what it is, and an edge that ends before
+    /// the entry below that number keeps all: its caller knows of entries that its servers have lost.
     ///
     /// # Errors
     ///

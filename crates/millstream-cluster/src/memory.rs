@@ -7,6 +7,7 @@ pub use adversary::Adversary;
 use crate::{Entry, Log, LogError, Record};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A log in memory. Clones are the same log.
@@ -54,7 +55,7 @@ impl MemoryLog {
 
     /// Loses the entries of an edge after this number, as a server does that loses power before it has stored them.
     pub fn lose(&self, edge: &str, last: u64) {
-        if let Some(edge) = self.kept().edges.get_mut(edge) {
+        if let Some(edge) = self.locked().edges.get_mut(edge) {
             let stays = last.saturating_sub(edge.trimmed);
             edge.entries.truncate(usize::try_from(stays).unwrap_or(usize::MAX));
         }
@@ -63,17 +64,17 @@ impl MemoryLog {
     /// How many blobs there are.
     #[must_use]
     pub fn blobs(&self) -> usize {
-        self.kept().blobs.len()
+        self.locked().blobs.len()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn locked(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Log for MemoryLog {
     fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError> {
-        let mut kept = self.kept();
+        let mut kept = self.locked();
         let edge = kept.edges.entry(edge.to_owned()).or_default();
         if edge.last() != last {
             return Err(LogError::Conflict);
@@ -86,19 +87,25 @@ impl Log for MemoryLog {
     }
 
     fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
-        let kept = self.kept();
+        let kept = self.locked();
         let Some(edge) = kept.edges.get(edge) else { return Ok(Vec::new()) };
         let numbered = (edge.trimmed + 1..).zip(&edge.entries).filter(|(number, _)| *number >= first);
         Ok(numbered.take(most).map(|(number, bytes)| Entry { number, bytes: bytes.clone() }).collect())
     }
 
     fn last(&self, edge: &str) -> Result<u64, LogError> {
-        Ok(self.kept().edges.get(edge).map_or(0, Edge::last))
+        Ok(self.locked().edges.get(edge).map_or(0, Edge::last))
+    }
+
+    fn kept(&self, edge: &str) -> Result<Range<u64>, LogError> {
+        let kept = self.locked();
+        let (trimmed, last) = kept.edges.get(edge).map_or((0, 0), |edge| (edge.trimmed, edge.last()));
+        Ok(trimmed + 1..last + 1)
     }
 
     fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {
-        let mut kept = self.kept();
-        let Some(edge) = kept.edges.get_mut(edge) else { return Ok(()) };
+        let mut kept = self.locked();
+        let Some(edge) = kept.edges.get_mut(edge).filter(|edge| below <= edge.last() + 1) else { return Ok(()) };
         while edge.trimmed + 1 < below && edge.entries.pop_front().is_some() {
             edge.trimmed += 1;
         }
@@ -106,11 +113,11 @@ impl Log for MemoryLog {
     }
 
     fn get(&self, key: &str) -> Result<Option<Record>, LogError> {
-        Ok(self.kept().records.get(key).cloned())
+        Ok(self.locked().records.get(key).cloned())
     }
 
     fn compare_and_set(&self, key: &str, revision: u64, value: &[u8]) -> Result<(), LogError> {
-        let mut kept = self.kept();
+        let mut kept = self.locked();
         let present = kept.records.get(key).map_or(0, |record| record.revision);
         if present != revision {
             return Err(LogError::Conflict);
@@ -120,20 +127,20 @@ impl Log for MemoryLog {
     }
 
     fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-        self.kept().blobs.insert(name.to_owned(), bytes.to_vec());
+        self.locked().blobs.insert(name.to_owned(), bytes.to_vec());
         Ok(())
     }
 
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
-        Ok(self.kept().blobs.get(name).cloned())
+        Ok(self.locked().blobs.get(name).cloned())
     }
 
     fn remove_blob(&self, name: &str) -> Result<(), LogError> {
-        self.kept().blobs.remove(name);
+        self.locked().blobs.remove(name);
         Ok(())
     }
 
     fn blob_names(&self) -> Result<Vec<String>, LogError> {
-        Ok(self.kept().blobs.keys().cloned().collect())
+        Ok(self.locked().blobs.keys().cloned().collect())
     }
 }

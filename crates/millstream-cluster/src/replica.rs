@@ -5,11 +5,11 @@
 
 mod ends;
 mod input;
+mod output;
 mod snapshots;
 
 pub use snapshots::newest_snapshot;
 
-use crate::batch::hash;
 use crate::{Entry, Log, LogError, ReplicaError, Segment, Sent};
 use bytes::Bytes;
 use ends::{Ends, Missing};
@@ -46,7 +46,8 @@ pub struct Options {
     /// The number of batches between two snapshots. Choose at most a fourth of the capacity of the input edge, since
     /// only the input before a snapshot is trimmed.
     pub snapshot_every: u64,
-    /// The most batches that it is ahead of the output edge, that it reads at once, and whose appends are under way.
+    /// The most batches that it is ahead of the output edge, that it reads at once, and whose appends are under way; 0
+    /// counts as 1. If none of its appends was accepted for as long as the next rank waits, only one is under way.
     pub window: usize,
     /// Whether it trims the input edge before its snapshots: only if no other segment reads that edge.
     pub trims: bool,
@@ -112,6 +113,8 @@ struct Running<R> {
     sent: VecDeque<Box<dyn Sent>>,
     /// The last batch of the input, once it is computed.
     end: Option<u64>,
+    /// The error with which it ends once all output before it is in the edge.
+    fails: Option<ReplicaError>,
     /// Whether it was the last one to append.
     active: bool,
     /// Whether an append had no answer, so that the edge may have it.
@@ -122,11 +125,13 @@ struct Running<R> {
     silent: u32,
     /// When an append found the output edge full, if none was accepted since.
     full: Option<Instant>,
+    /// When an append was accepted last, if none has failed since.
+    heard: Option<Instant>,
     /// The snapshot that is being stored.
     held: Option<Held>,
     /// Whether the segment has no state that can be written.
     stateless: bool,
-    /// The newest manifest that is known, with its record's revision.
+    /// The newest manifest that is known, with its record's revision, or a smaller one while it `asks`.
     manifest: (Manifest, u64),
     /// Whether that manifest may be old.
     asks: bool,
@@ -173,7 +178,7 @@ fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
 impl<S: Segment, L: Log> Replica<S, L> {
     /// A copy that begins with the newest snapshot, at its first step.
     pub fn new(segment: S, log: L, edges: Edges, options: Options) -> Self {
-        let missing = Cell::default();
+        let (missing, options) = (Cell::default(), Options { window: options.window.max(1), ..options });
         Replica { segment, log, edges, options, phase: Phase::Begins, one_by_one: false, missing }
     }
 
@@ -229,8 +234,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
     ///
     /// # Errors
     ///
-    /// If the segment fails, or an edge has other batches than it should. The replica then appends nothing any more,
-    /// and its further steps are idle.
+    /// If the segment fails or panics, once all output before that is in the edge, or an edge has other batches than it
+    /// should. The replica then appends nothing any more, and its further steps are idle.
     pub fn step(&mut self) -> Result<Step, ReplicaError> {
         let done = match std::mem::replace(&mut self.phase, Phase::Stopped) {
             Phase::Begins => self.begin(),
@@ -251,10 +256,15 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 Ok(None) => return Ok((Phase::Begins, Step::Worked)),
                 Ok(Some(true)) if !self.one_by_one && running.has_more_to_begin() => (true, Turn::Reads),
                 Ok(Some(worked)) => (worked, Turn::Looks),
-                // The output before the batch at which it failed is lost with the run, or not appended.
-                Err(ReplicaError::Segment(_)) if running.has_output_to_come() && !self.one_by_one => {
+                // The output of the batches before the one at which it failed is lost with the run.
+                Err(ReplicaError::Segment(_)) if running.under_way() > 1 && !self.one_by_one => {
                     self.one_by_one = true;
                     return Ok((Phase::Begins, Step::Worked));
+                }
+                Err(error @ (ReplicaError::Segment(_) | ReplicaError::Batch { .. })) => {
+                    running.begun = running.position;
+                    running.fails = Some(error);
+                    (true, Turn::Looks)
                 }
                 Err(error) => return Err(error),
             },
@@ -270,6 +280,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 false => (false, Turn::Reads),
             },
         };
+        if running.waiting.is_empty()
+            && running.under_way() == 0
+            && let Some(error) = running.fails.take()
+        {
+            return Err(error);
+        }
         running.turn = next;
         running.worked |= worked;
         let step = match next {
@@ -278,82 +294,6 @@ impl<S: Segment, L: Log> Replica<S, L> {
             _ => Step::Worked,
         };
         Ok((Phase::Runs(running), step))
-    }
-
-    /// Looks which of the waiting batches are in the output edge, and whether they are the same there.
-    fn look(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        // The replica that appends knows from the answers which batches are there.
-        let knows = running.active && !running.doubt;
-        if running.waiting.is_empty() || knows || !running.sent.is_empty() {
-            return Ok(false);
-        }
-        if std::mem::take(&mut running.refused) {
-            return self.pass_trimmed(running);
-        }
-        let next = running.durable() + 1;
-        let entries = self.log.read_from(&self.edges.output, next, running.waiting.len());
-        let Some(entries) = brought(entries)? else { return Ok(false) };
-        if entries.is_empty() {
-            running.doubt = false;
-            running.count(self.options.pace);
-            // A batch that is missing for this long is trimmed.
-            running.refused = running.conflict && running.silent >= self.options.patience;
-            return Ok(false);
-        }
-        (running.silent, running.conflict, running.doubt) = (0, false, false);
-        for entry in entries {
-            // Trimmed batches were read by their readers.
-            while running.durable() + 1 < entry.number && running.waiting.pop_front().is_some() {}
-            let Some(ours) = running.waiting.pop_front() else { break };
-            if ours != entry.bytes {
-                let (edge, number) = (self.edges.output.clone(), entry.number);
-                let (ours, theirs) = (hash(&[&ours]), hash(&[&entry.bytes]));
-                return Err(ReplicaError::Diverged { edge, number, ours, theirs });
-            }
-        }
-        Ok(true)
-    }
-
-    /// Takes the answers that have come, and sends the next waiting batch, if it is this replica's turn. Returns
-    /// whether it has sent one.
-    fn append(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        while let Some(answer) = running.sent.front_mut().and_then(|sent| sent.answer()) {
-            running.sent.pop_front();
-            running.worked = true;
-            match answer {
-                Ok(()) => {
-                    running.waiting.pop_front();
-                    (running.active, running.silent, running.conflict, running.full) = (true, 0, false, None);
-                    continue;
-                }
-                Err(LogError::Conflict) => {
-                    (running.active, running.silent, running.conflict, running.full) = (false, 0, true, None);
-                }
-                Err(refused @ (LogError::Refused(_) | LogError::TooLarge { .. })) => {
-                    return Err(ReplicaError::Log(refused));
-                }
-                // It does not grow for this reason, and not since its replica is silent.
-                Err(LogError::Full) => {
-                    (running.full, running.silent, running.worked) = (Some(Instant::now()), 0, false);
-                }
-                Err(LogError::Unavailable(_)) => (running.doubt, running.worked) = (true, false),
-            }
-            // Later appends are refused, or have arrived with this one: the edge shows which.
-            running.sent.clear();
-            return Ok(false);
-        }
-        let Options { rank, patience, window, pace, .. } = self.options;
-        // After a conflict, the other replica's batches are compared before anything is appended after them.
-        let may = !running.conflict && (running.active || running.silent >= rank.saturating_mul(patience));
-        // A full edge gets one batch a pace, until its readers have made room.
-        let (rests, window) = running.full.map_or((false, window), |since| (since.elapsed() < pace, 1));
-        let ahead = running.sent.len();
-        if !may || rests || ahead >= window {
-            return Ok(false);
-        }
-        let Some(batch) = running.waiting.get(ahead) else { return Ok(false) };
-        running.sent.push_back(self.log.send_if(&self.edges.output, running.durable() + ahead as u64, batch.clone()));
-        Ok(true)
     }
 
     fn trim(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
@@ -375,11 +315,6 @@ impl<R> Running<R> {
     /// Whether more batches have come, and few wait to be appended. A snapshot is not held up.
     fn has_more_to_begin(&self) -> bool {
         !self.inbox.is_empty() && self.held.is_none() && self.waiting.len() < self.sent.len() + TOGETHER
-    }
-
-    /// Whether a batch before the last one that has begun has an output that is not sent.
-    fn has_output_to_come(&self) -> bool {
-        self.under_way() > 1 || self.waiting.len() > self.sent.len()
     }
 
     /// The last batch that is known to be in the output edge.

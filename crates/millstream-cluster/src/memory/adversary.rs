@@ -4,6 +4,7 @@ use super::MemoryLog;
 use crate::{Entry, Log, LogError, Record, Sent};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`MemoryLog`] behind a bad network. A write is carried out but its answer is lost, or it is lost itself, or it
@@ -159,6 +160,13 @@ impl Log for Adversary {
     fn last(&self, edge: &str) -> Result<u64, LogError> {
         let older = self.reads()?;
         self.log.last(edge).map(|last| last.saturating_sub(u64::from(older)))
+    }
+
+    fn kept(&self, edge: &str) -> Result<Range<u64>, LogError> {
+        let older = self.reads()?;
+        let Range { start, end } = self.log.kept(edge)?;
+        let end = end.saturating_sub(u64::from(older)).max(1);
+        Ok(start.min(end)..end)
     }
 
     fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {

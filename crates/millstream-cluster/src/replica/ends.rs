@@ -80,14 +80,20 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok(!ends.asks)
     }
 
-    /// Passes over batches that were read and trimmed in the output edge.
+    /// Passes over batches that were read and trimmed in the output edge, and over no other: a server that lags behind
+    /// may not show yet what the edge has.
     pub(super) fn pass_trimmed(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let Some(last) = brought(self.log.last(&self.edges.output))? else { return Ok(false) };
+        let Some(kept) = brought(self.log.kept(&self.edges.output))? else { return Ok(false) };
         let before = running.durable();
         // Nothing can be appended before the edge has what it had: the next look asks again.
+        let last = kept.end.saturating_sub(1);
         running.refused = self.is_short(&mut running.ends.output, &self.edges.output, last, before)?;
-        running.conflict = running.refused;
-        while running.durable() < last && running.waiting.pop_front().is_some() {}
+        while running.durable() + 1 < kept.start && running.waiting.pop_front().is_some() {}
+        // What the edge still has is compared before anything is appended after it.
+        running.conflict = running.durable() != last;
+        if running.conflict && !running.refused {
+            running.silent = 0;
+        }
         Ok(running.durable() > before)
     }
 

@@ -202,14 +202,15 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 running.trim = self.options.trims.then_some(manifest.input);
                 running.drops.extend(manifest.drops.clone());
                 running.sweeps = true;
-                // The record's new revision is not known yet.
-                (running.manifest.0, running.asks) = (manifest, true);
+                // The record's new revision is not known yet; it is a later one.
+                running.manifest = (manifest, running.manifest.1 + 1);
+                running.asks = true;
                 running.held = None;
                 Ok(true)
             }
             Err(LogError::Conflict) => {
                 running.asks = true;
-                Ok(true)
+                Ok(false)
             }
             Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
             Err(_) => Ok(false),
@@ -219,17 +220,17 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Learns the newest manifest. Drops the held snapshot if that manifest is as new.
     fn refresh(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(false) };
-        // A server that lags behind has an older one.
-        if let Some(record) = record.filter(|record| record.revision >= running.manifest.1) {
-            let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
-            running.manifest = (manifest, record.revision);
-        }
+        // A server that lags behind has an older one, and an application that was removed has none.
+        let Some(record) = record.filter(|record| record.revision >= running.manifest.1) else {
+            running.asks = running.manifest.1 > 0;
+            return Ok(false);
+        };
         running.asks = false;
+        let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
+        running.manifest = (manifest, record.revision);
         let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
-        if self.options.trims && *newest > 0 {
-            // The replica that stored the snapshot may have died before it trimmed.
-            running.trim = Some(*newest);
-        }
+        // The replica that stored the snapshot may have died before it trimmed.
+        running.trim = self.options.trims.then_some(*newest);
         let late = running.held.take_if(|held| held.input <= *newest).and_then(|held| held.stored);
         // No record names it, and none will: records go forward.
         if let Some(late) = late.filter(|late| late != blob && Some(late) != before.as_ref()) {
@@ -279,11 +280,13 @@ impl<R> Running<R> {
             waiting: VecDeque::new(),
             sent: VecDeque::new(),
             end: None,
+            fails: None,
             active: false,
             doubt: false,
             counted: Instant::now(),
             silent: 0,
             full: None,
+            heard: None,
             held: None,
             stateless: false,
             manifest: (manifest, revision),

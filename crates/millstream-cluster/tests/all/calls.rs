@@ -3,24 +3,32 @@
 use crate::schedules::edges;
 use crate::sums::{self, RIGHT, Sums};
 use bytes::Bytes;
-use millstream_cluster::{Batch, Entry, Ingress, Log, LogError, MemoryLog, Options, Record, Replica, Sent, Step, cut};
+use millstream::prelude::*;
+use millstream_cluster::{
+    Batch, BatchError, Entry, Ingress, Log, LogError, MemoryLog, OnRings, Options, Record, Replica, ReplicaError,
+    Segment, Sent, Step, cut,
+};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
-/// A log whose output edge has some room, and which counts the calls of one replica.
+/// A log whose output edge has some room, whose server lags behind for some reads of that edge, and which counts the
+/// calls of one replica.
 #[derive(Clone)]
 struct Counted {
     log: MemoryLog,
     room: Arc<AtomicU64>,
     appends: Arc<AtomicU64>,
     stored: Arc<AtomicU64>,
+    lags: Arc<AtomicU64>,
 }
 
 impl Counted {
     fn new(log: &MemoryLog, room: u64) -> Self {
-        let (room, appends, stored) = (Arc::new(room.into()), Arc::default(), Arc::default());
-        Counted { log: log.clone(), room, appends, stored }
+        let (room, appends, stored, lags) = (Arc::new(room.into()), Arc::default(), Arc::default(), Arc::default());
+        Counted { log: log.clone(), room, appends, stored, lags }
     }
 }
 
@@ -38,11 +46,19 @@ impl Log for Counted {
     }
 
     fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
+        let lags = |lags: u64| lags.checked_sub(1).filter(|_| edge == "out");
+        if self.lags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lags).is_ok() {
+            return Ok(Vec::new());
+        }
         self.log.read_from(edge, first, most)
     }
 
     fn last(&self, edge: &str) -> Result<u64, LogError> {
         self.log.last(edge)
+    }
+
+    fn kept(&self, edge: &str) -> Result<Range<u64>, LogError> {
+        self.log.kept(edge)
     }
 
     fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {
@@ -105,7 +121,7 @@ fn replica(log: &Counted, options: Options) -> Replica<Sums, Counted> {
     Replica::new(RIGHT, log.clone(), edges(), options)
 }
 
-fn steps(replica: &mut Replica<Sums, Counted>, count: u32) {
+fn steps<S: Segment>(replica: &mut Replica<S, Counted>, count: u32) {
     (0..count).for_each(|_| _ = replica.step().unwrap());
 }
 
@@ -176,4 +192,93 @@ fn a_full_input_edge_is_trimmed_once_snapshots_are_due_more_often() {
     replica.set_snapshot_every(4);
     steps(&mut replica, 1000);
     assert_eq!(log.append_if("in", 16, &batches[16]), Ok(()));
+}
+
+fn fails<S: Segment>(replica: &mut Replica<S, Counted>) -> ReplicaError {
+    (0..1_000_000).find_map(|_| replica.step().err()).expect("it fails")
+}
+
+/// It divides by zero at the first value of batch 7.
+#[test]
+fn what_comes_before_a_failure_is_appended_once_there_is_room_and_by_any_rank() {
+    // The edge is full at first; another replica would have to append for a long time.
+    for (rank, patience, room) in [(0, 3, 3), (1, 50, u64::MAX), (1, 50, 3)] {
+        let log = Counted::new(&fed(40), room);
+        let segment = OnRings::new(pipeline::<u64>().map(|x| 100 / (12 - x)).named("divide"), Rings::new().workers(1));
+        let options = Options { rank, patience, window: 16, ..Options::default() };
+        let mut replica = Replica::new(segment, log.clone(), edges(), options);
+        if room < 6 {
+            steps(&mut replica, 2000);
+            assert_eq!(log.last("out"), Ok(room));
+            log.room.store(u64::MAX, Ordering::Relaxed);
+        }
+        let error = fails(&mut replica);
+        assert!(error.to_string().starts_with("stage \"divide\", number 12: "), "rank {rank}: {error}");
+        assert_eq!(log.last("out"), Ok(6), "rank {rank}");
+        assert_eq!(replica.step().unwrap(), Step::Idle);
+    }
+}
+
+#[test]
+fn what_comes_before_a_damaged_batch_is_in_the_edge() {
+    let (batches, log) = (cut(0..40_u64, 2).unwrap(), MemoryLog::default());
+    for (last, batch) in (0..).zip(&batches) {
+        let mut batch = batch.clone();
+        *batch.last_mut().unwrap() ^= u8::from(last == 6);
+        log.append_if("in", last, &batch).unwrap();
+    }
+    let log = Counted::new(&log, 3);
+    // Several batches are under way.
+    let segment = OnRings::new(pipeline::<u64>().map(|x| x + 1), Rings::new().workers(1));
+    let mut replica = Replica::new(segment, log.clone(), edges(), Options::default());
+    steps(&mut replica, 2000);
+    assert_eq!(log.last("out"), Ok(3));
+    log.room.store(u64::MAX, Ordering::Relaxed);
+    let error = fails(&mut replica);
+    assert!(matches!(error, ReplicaError::Batch { number: 7, cause: BatchError::Damaged, .. }), "{error}");
+    assert_eq!(log.last("out"), Ok(6));
+}
+
+/// The log `log` with the output of a replica that is right, up to this batch, and the bytes of the batch after it.
+fn appended(log: &MemoryLog, last: u64) -> Bytes {
+    let right = Counted::new(&fed(40), last + 1);
+    let mut replica = replica(&right, Options::default());
+    steps(&mut replica, 2000);
+    let mut entries = right.log.read_from("out", 1, 100).unwrap();
+    let next = entries.pop().unwrap();
+    entries.iter().for_each(|entry| log.append_if("out", entry.number - 1, &entry.bytes).unwrap());
+    assert_eq!((log.last("out"), next.number), (Ok(last), last + 1));
+    next.bytes
+}
+
+#[test]
+fn a_replica_that_differs_appends_nothing_behind_a_server_that_lags() {
+    let log = fed(40);
+    appended(&log, 10);
+    let log = Counted::new(&log, u64::MAX);
+    log.lags.store(30, Ordering::Relaxed);
+    let options = Options { patience: 3, ..Options::default() };
+    let error = fails(&mut Replica::new(Sums { wrong_from: 5 }, log.clone(), edges(), options));
+    assert!(matches!(error, ReplicaError::Diverged { number: 5, .. }), "{error}");
+    assert_eq!((log.last("out"), log.lags.load(Ordering::Relaxed)), (Ok(10), 0));
+}
+
+#[test]
+fn a_replica_that_differs_appends_nothing_behind_another_one_that_went_on_while_it_was_paused() {
+    let (batches, log) = (cut(0..40_u64, 2).unwrap(), Counted::new(&MemoryLog::default(), u64::MAX));
+    let feed = |range: std::ops::Range<usize>| {
+        range.for_each(|last| log.log.append_if("in", last as u64, &batches[last]).unwrap());
+    };
+    let options = Options { patience: 3, pace: Duration::from_millis(1), window: 8, ..Options::default() };
+    let mut paused = Replica::new(Sums { wrong_from: 5 }, log.clone(), edges(), options);
+    feed(0..4);
+    while paused.durable() < 4 {
+        paused.step().unwrap();
+    }
+    feed(4..8);
+    thread::sleep(Duration::from_millis(5));
+    log.log.append_if("out", 4, &appended(&MemoryLog::default(), 4)).unwrap();
+    let error = fails(&mut paused);
+    assert!(matches!(error, ReplicaError::Diverged { number: 5, .. }), "{error}");
+    assert_eq!(log.last("out"), Ok(5));
 }

@@ -1,6 +1,7 @@
 //! A line to a log in this process.
 
 use millstream_cluster::{Entry, Log, LogError, MemoryLog, Record};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,11 +10,27 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Line {
     log: Arc<Mutex<MemoryLog>>,
     cut: Arc<AtomicBool>,
+    loses: Arc<AtomicBool>,
+    refuses: Arc<Mutex<Option<Refuses>>>,
 }
+
+/// Whether a record or a blob of this key and value is lost on the way.
+type Refuses = Box<dyn FnMut(&str, &[u8]) -> bool + Send>;
 
 impl Line {
     pub(crate) fn to(log: &MemoryLog) -> Self {
-        Line { log: Arc::new(Mutex::new(log.clone())), cut: Arc::default() }
+        let log = Arc::new(Mutex::new(log.clone()));
+        Line { log, cut: Arc::default(), loses: Arc::default(), refuses: Arc::default() }
+    }
+
+    /// Loses the records and the blobs of which this says so.
+    pub(crate) fn refuses(&self, refuses: impl FnMut(&str, &[u8]) -> bool + Send + 'static) {
+        *self.refuses.lock().unwrap() = Some(Box::new(refuses));
+    }
+
+    /// Loses the answer to the next record that is set.
+    pub(crate) fn loses_an_answer(&self) {
+        self.loses.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn cut(&self, is_cut: bool) {
@@ -23,6 +40,19 @@ impl Line {
     /// As if all of a log was removed, and perhaps made again.
     pub(crate) fn leads_to(&self, log: &MemoryLog) {
         *self.log.lock().unwrap() = log.clone();
+    }
+
+    /// Sets a record, or stores a blob.
+    fn write(
+        &self,
+        key: &str,
+        value: &[u8],
+        asked: impl FnOnce(&MemoryLog) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        if self.refuses.lock().unwrap().as_mut().is_some_and(|refuses| refuses(key, value)) {
+            return Err(LogError::Unavailable("the request was lost".to_owned()));
+        }
+        self.ask(asked)
     }
 
     fn ask<T>(&self, asked: impl FnOnce(&MemoryLog) -> Result<T, LogError>) -> Result<T, LogError> {
@@ -46,6 +76,10 @@ impl Log for Line {
         self.ask(|log| log.last(edge))
     }
 
+    fn kept(&self, edge: &str) -> Result<Range<u64>, LogError> {
+        self.ask(|log| log.kept(edge))
+    }
+
     fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {
         self.ask(|log| log.trim(edge, below))
     }
@@ -55,11 +89,15 @@ impl Log for Line {
     }
 
     fn compare_and_set(&self, key: &str, revision: u64, value: &[u8]) -> Result<(), LogError> {
-        self.ask(|log| log.compare_and_set(key, revision, value))
+        let set = self.write(key, value, |log| log.compare_and_set(key, revision, value));
+        if self.loses.swap(false, Ordering::Relaxed) {
+            return Err(LogError::Unavailable("the answer was lost".to_owned()));
+        }
+        set
     }
 
     fn put_blob(&self, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-        self.ask(|log| log.put_blob(name, bytes))
+        self.write(name, bytes, |log| log.put_blob(name, bytes))
     }
 
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {

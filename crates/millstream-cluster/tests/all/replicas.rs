@@ -38,6 +38,18 @@ fn a_replica_that_differs_names_the_batch_and_appends_nothing() {
     assert!(error.to_string().starts_with("edge \"out\", batch 7: the edge has other bytes"), "{error}");
     assert_eq!(wrong.step().unwrap(), Step::Idle);
     assert_eq!(output(&log), sums::model(&(0..40).collect::<Vec<_>>()));
+    // Also where the edge would take more.
+    for its_rank in [0, 1] {
+        let log = fed(40);
+        let mut right = rank(0, RIGHT, &log);
+        while log.last("out").unwrap() < 10 {
+            right.step().unwrap();
+        }
+        let last = log.last("out").unwrap();
+        let error = to_the_end(&mut rank(its_rank, Sums { wrong_from: 7 }, &log)).unwrap_err();
+        assert!(matches!(error, ReplicaError::Diverged { number: 7, .. }), "rank {its_rank}: {error}");
+        assert_eq!(log.last("out"), Ok(last), "rank {its_rank}");
+    }
 }
 
 #[test]
