@@ -146,6 +146,8 @@ impl Claims {
         for rank in 0..replicas {
             let (revision, silent) = match read(log, rank)? {
                 None => (0, false),
+                // An earlier try has arrived, and its answer was lost.
+                Some((own, _)) if own.worker == place.worker => return Ok(Some(Claim { rank, silent: false })),
                 Some((other, _)) if other.has_diverged_at(&place.host) => continue,
                 Some((other, revision)) => {
                     let seen = self.seen.entry(rank).or_insert((revision, Instant::now()));
@@ -168,13 +170,11 @@ impl Claims {
     }
 }
 
-/// Gives a sign of life. Returns whether the place is still the worker's own.
+/// Gives a sign of life. Returns whether the place is still the worker's own. After a conflict, what was read was older
+/// than the record, and nothing is written.
 pub(crate) fn beat<L: Log>(log: &L, rank: u32, place: &Place) -> Result<bool, LogError> {
     match read(log, rank)? {
-        Some((there, revision)) if there.worker == place.worker => match write(log, rank, revision, place) {
-            Err(LogError::Conflict) => Ok(true),
-            other => other.map(|()| true),
-        },
+        Some((there, revision)) if there.worker == place.worker => write(log, rank, revision, place).map(|()| true),
         _ => Ok(false),
     }
 }

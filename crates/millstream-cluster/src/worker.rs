@@ -1,19 +1,23 @@
 //! A worker: a program that takes a replica's place and works until the output is complete.
 
+mod known;
+
 use crate::place::{BEAT, Claim, Claims, beat};
 use crate::{App, Log, LogError, Place, PlaceState, Replica, ReplicaError, Segment, Step};
+use known::{Known, Own};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest pause of a worker that has nothing to do.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long a worker without a place waits before it looks again.
 const LOOKS_AGAIN: Duration = Duration::from_millis(200);
-/// An application is removed if this many looks in a row have not found it, in five seconds at most: a server that lags
-/// behind may not have it.
-const REMOVED: u32 = 10;
+/// How long a worker that stops tries to write why, and the time between two tries: servers that elect a leader do not
+/// answer meanwhile.
+const REPORTS: Duration = Duration::from_secs(10);
+const REPORTS_AGAIN: Duration = Duration::from_millis(100);
 
 /// The events that a worker reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +76,8 @@ where
         }
         tell(News::Took(rank));
         let holds = Holds::start(log.clone(), rank, place, known, plan.snapshot_every);
-        let mut replica = Replica::new(segment.clone(), log.clone(), App::between(), plan.options(rank));
-        let mut first = true;
+        let own = Own::new(log.clone(), known);
+        let mut replica = Replica::new(segment.clone(), own, App::between(), plan.options(rank));
         let ended = loop {
             if stops() {
                 holds.leave(PlaceState::Left);
@@ -82,16 +86,9 @@ where
             if let Some(ended) = holds.ended(rank) {
                 break Err(ended);
             }
-            if first && replica.position() > 0 {
-                // Nothing is appended yet, and the first batch may be that of another application.
-                match known.look(log) {
-                    Ok(_) => first = false,
-                    Err(ReplicaError::Log(LogError::Unavailable(_))) => {
-                        thread::sleep(PAUSE);
-                        continue;
-                    }
-                    Err(error) => break Err(Ended::Replica(error)),
-                }
+            if holds.is_gone() {
+                thread::sleep(PAUSE);
+                continue;
             }
             replica.set_snapshot_every(holds.snapshot_every());
             match replica.step() {
@@ -129,38 +126,6 @@ enum Ended {
     Replica(ReplicaError),
 }
 
-/// The application as its worker knows it.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    /// Its id, once its plan was found.
-    id: Option<u64>,
-    /// How many looks since then have not found a plan.
-    missed: u32,
-}
-
-impl Known {
-    /// The plan now; `None` if there is none, or none yet where the log looked.
-    fn look<L: Log>(&mut self, log: &L) -> Result<Option<App>, ReplicaError> {
-        let Some((app, id)) = App::with_id(log).map_err(ReplicaError::Log)? else {
-            self.missed += u32::from(self.id.is_some());
-            return if self.missed < REMOVED { Ok(None) } else { Err(ReplicaError::Removed) };
-        };
-        self.missed = 0;
-        if *self.id.get_or_insert(id) != id {
-            return Err(ReplicaError::Removed);
-        }
-        Ok(Some(app))
-    }
-
-    /// Why the replica failed: its edges may be those of another application.
-    fn cause<L: Log>(&mut self, log: &L, error: ReplicaError) -> ReplicaError {
-        match self.look(log) {
-            Err(removed @ ReplicaError::Removed) => removed,
-            _ => error,
-        }
-    }
-}
-
 /// Takes a place, and returns it with the plan; `None` if it is asked to stop.
 fn waits_for_place<L: Log>(
     log: &L,
@@ -175,8 +140,9 @@ fn waits_for_place<L: Log>(
         let claimed = known.look(log).and_then(|plan| {
             let plan = match plan {
                 Some(plan) => plan,
-                None if known.id.is_none() => app.clone(),
-                None => return Ok(None),
+                None if !known.is_found() => app.clone(),
+                // It has no places, either.
+                None => return Err(ReplicaError::Log(LogError::Unavailable("the plan is gone".to_owned()))),
             };
             plan.check(&app.program, &app.stages)?;
             let claim = claims.claim(log, plan.replicas, place).map_err(ReplicaError::Log)?;
@@ -207,6 +173,8 @@ struct Shared {
     leaves: Condvar,
     lost: AtomicBool,
     spare: AtomicBool,
+    /// Whether the last look has not found the application, which may be removed.
+    gone: AtomicBool,
     removed: AtomicBool,
     /// The number of batches between two snapshots in the plan.
     snapshot_every: AtomicU64,
@@ -217,10 +185,11 @@ impl Shared {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives signs of life, and looks at the plan, until the worker leaves.
+    /// Gives signs of life, and looks at the plan, until the worker has left, and its last record is written.
     fn beats<L: Log>(&self, log: &L, rank: u32, mut known: Known) {
         // A read may be older than the claim.
         let mut taken = 0;
+        let mut left: Option<Instant> = None;
         loop {
             let waits = self.leaves.wait_timeout_while(self.place(), BEAT, |place| place.state == PlaceState::Works);
             let mut place = waits.unwrap_or_else(PoisonError::into_inner).0;
@@ -229,6 +198,7 @@ impl Shared {
             drop(place);
             match known.look(log) {
                 Ok(Some(plan)) => {
+                    self.gone.store(false, Ordering::Relaxed);
                     self.spare.store(rank >= plan.replicas, Ordering::Relaxed);
                     self.snapshot_every.store(plan.snapshot_every, Ordering::Relaxed);
                 }
@@ -236,20 +206,31 @@ impl Shared {
                     self.removed.store(true, Ordering::Relaxed);
                     return;
                 }
-                Ok(None) | Err(_) => {}
+                Ok(None) => self.gone.store(known.is_found(), Ordering::Relaxed),
+                Err(_) => {}
             }
-            match beat(log, rank, &now) {
+            let leaves = now.state != PlaceState::Works;
+            // Without the application there is no place, which is not lost for that.
+            let is_gone = self.gone.load(Ordering::Relaxed);
+            let beaten = if is_gone { Err(LogError::Conflict) } else { beat(log, rank, &now) };
+            match beaten {
                 Ok(false) if taken > 0 => {
                     self.lost.store(true, Ordering::Relaxed);
                     return;
                 }
                 Ok(false) => taken += 1,
+                Ok(true) | Err(LogError::Refused(_)) if leaves => return,
                 Ok(true) => taken = 0,
                 // If no answer comes, the place may be lost later.
                 Err(_) => {}
             }
-            if now.state != PlaceState::Works {
-                return;
+            if leaves {
+                // A place that is left without a report is free soon, too.
+                let most = if now.state == PlaceState::Left { BEAT } else { REPORTS };
+                if left.get_or_insert_with(Instant::now).elapsed() >= most {
+                    return;
+                }
+                thread::sleep(REPORTS_AGAIN);
             }
         }
     }
@@ -262,6 +243,7 @@ impl Holds {
             leaves: Condvar::new(),
             lost: AtomicBool::new(false),
             spare: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
             removed: AtomicBool::new(false),
             snapshot_every: AtomicU64::new(snapshot_every),
         });
@@ -281,6 +263,11 @@ impl Holds {
         }
         let lost = is(&self.shared.lost).then_some(News::Lost(rank));
         lost.or_else(|| is(&self.shared.spare).then_some(News::Spare(rank))).map(Ended::Place)
+    }
+
+    /// Whether the application is not there: then nothing is done for it, until it is known to be removed.
+    fn is_gone(&self) -> bool {
+        self.shared.gone.load(Ordering::Relaxed)
     }
 
     fn snapshot_every(&self) -> u64 {
@@ -304,7 +291,8 @@ impl Drop for Holds {
     fn drop(&mut self) {
         let mut place = self.shared.place();
         if place.state == PlaceState::Works {
-            place.state = PlaceState::Left;
+            let failed = || PlaceState::Failed("the worker panicked".to_owned());
+            place.state = if thread::panicking() { failed() } else { PlaceState::Left };
         }
         drop(place);
         self.shared.leaves.notify_all();

@@ -21,6 +21,7 @@ mod partition;
 mod permissions;
 mod removed;
 mod replicas;
+mod reports;
 mod rings;
 mod schedules;
 #[cfg(feature = "nats")]

@@ -117,6 +117,24 @@ fn a_worker_at_work_takes_the_numbers_of_a_plan_that_changes() {
     });
 }
 
+/// It does not take itself for another worker, which would have to be silent first.
+#[test]
+fn a_worker_whose_claim_had_no_answer_has_the_place() {
+    let log = MemoryLog::default();
+    assert_eq!(app(2).apply(&log), Ok(Applied::Made));
+    let worker = Worker::new(&log, 1);
+    worker.line.loses_an_answer();
+    thread::scope(|scope| {
+        let works = scope.spawn(|| worker.works());
+        until("it has a place", || worker.told().iter().any(|news| matches!(news, News::Took(_))));
+        for (last, batch) in (0..).zip(cut(["a b".to_owned()], 1).unwrap()) {
+            log.append_if(App::INPUT, last, &batch).unwrap();
+        }
+        assert_eq!(works.join().unwrap(), Worked::Ended);
+    });
+    assert_eq!(worker.told(), [News::Took(0)]);
+}
+
 /// Ends the worker of a test that fails, which would wait for ever.
 struct Ends<'a>(&'a AtomicBool);
 

@@ -5,27 +5,28 @@ use crate::schedules::edges;
 use crate::sums::RIGHT;
 use crate::until::until;
 use millstream_cluster::{
-    App, Applied, Log, MemoryLog, News, Options, Place, Replica, ReplicaError, Step, Worked, cut, work,
+    App, Applied, Log, MemoryLog, News, Options, Place, Replica, ReplicaError, Step, Worked, cut, newest_snapshot, work,
 };
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 fn app(program: &str) -> App {
     let (program, stages) = (program.to_owned(), vec![]);
-    App { program, stages, replicas: 1, copies: 1, capacity: 1000, snapshot_every: 100 }
+    App { program, stages, replicas: 1, copies: 1, capacity: 1000, snapshot_every: 4 }
 }
 
 /// A log with an application.
-fn made(program: &str) -> MemoryLog {
+pub(crate) fn made(program: &str) -> MemoryLog {
     let log = MemoryLog::default();
     assert_eq!(app(program).apply(&log), Ok(Applied::Made));
     log
 }
 
 /// Appends these values, two a batch, and no end.
-fn feed(log: &MemoryLog, values: Range<u64>) {
+pub(crate) fn feed(log: &MemoryLog, values: Range<u64>) {
     let mut batches = cut(values, 2).unwrap();
     batches.pop();
     (0..).zip(&batches).for_each(|(last, batch)| log.append_if(App::INPUT, last, batch).unwrap());
@@ -72,6 +73,59 @@ fn the_workers_of_an_application_that_is_removed_end() {
             assert!(matches!(error, ReplicaError::Removed), "{error}");
         }
     });
+    // No other worker had its place, and there was none to wait for.
+    assert_eq!(*works.told.lock().unwrap(), [News::Took(0)]);
+}
+
+/// The other application has no snapshot, and as many batches.
+#[test]
+fn what_another_application_of_the_name_has_to_compute_is_not_trimmed() {
+    let (ours, theirs) = (MemoryLog::default(), MemoryLog::default());
+    feed(&ours, 0..16);
+    feed(&theirs, 100..116);
+    let line = Line::to(&ours);
+    let options = Options { snapshot_every: 2, ..Options::default() };
+    let mut replica = Replica::new(RIGHT, line.clone(), edges(), options);
+    while replica.durable() < 7 || ours.kept(App::INPUT).unwrap().start == 1 {
+        replica.step().unwrap();
+    }
+    // It learns of its own record.
+    (0..12).for_each(|_| _ = replica.step().unwrap());
+    line.leads_to(&theirs);
+    // It has nothing to do, and looks whether there is something to trim.
+    for _ in 0..1000 {
+        replica.step().unwrap();
+    }
+    assert_eq!(theirs.kept(App::INPUT), Ok(1..8));
+    assert_eq!(newest_snapshot(&theirs, App::OUTPUT), Ok(None));
+}
+
+#[test]
+fn the_first_snapshot_of_a_worker_is_not_one_of_another_application_of_the_name() {
+    let (ours, theirs) = (made("sums"), made("sums"));
+    feed(&ours, 0..8);
+    feed(&theirs, 100..120);
+    let worker = Worker::of(&ours);
+    // Its application is removed while it stores the states.
+    let (tries, stores) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    worker.line.refuses({
+        let (tries, stores) = (tries.clone(), stores.clone());
+        move |key, _| {
+            let is_blob = key.starts_with("out.");
+            tries.fetch_add(u64::from(is_blob), Ordering::Relaxed);
+            is_blob && !stores.load(Ordering::Relaxed)
+        }
+    });
+    thread::scope(|scope| {
+        let ended = scope.spawn(|| worker.works());
+        until("it stores the states", || tries.load(Ordering::Relaxed) > 0);
+        worker.line.leads_to(&theirs);
+        stores.store(true, Ordering::Relaxed);
+        let error = ended.join().unwrap().unwrap_err();
+        assert!(matches!(error, ReplicaError::Removed), "{error}");
+    });
+    assert_eq!(newest_snapshot(&theirs, App::OUTPUT), Ok(None));
+    assert_eq!(theirs.kept(App::INPUT), Ok(1..10));
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! The records that workers leave in their places.
+
+use crate::line::Line;
+use crate::removed::{feed, made};
+use crate::schedules::edges;
+use crate::sums::{self, RIGHT, Sums};
+use millstream_cluster::{
+    App, Batch, Log, MemoryLog, Options, Place, PlaceState, Replica, ReplicaError, Segment, SegmentError, SegmentRun,
+    work,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn works<S: Segment + Clone>(segment: &S, line: &Line) -> ReplicaError {
+    let app = App::read(line).unwrap().unwrap();
+    work(segment, line, &app, || false, |_| ()).unwrap_err()
+}
+
+fn state(log: &MemoryLog) -> PlaceState {
+    Place::all(log, 1).unwrap().remove(&0).unwrap().0.state
+}
+
+#[test]
+fn an_alarm_is_written_once_a_server_answers() {
+    let log = made("sums");
+    feed(&log, 0..8);
+    let mut right = Replica::new(RIGHT, log.clone(), edges(), Options::default());
+    while log.last("out") != Ok(3) {
+        right.step().unwrap();
+    }
+    let (line, lost) = (Line::to(&log), Arc::new(AtomicU64::new(0)));
+    line.refuses({
+        let lost = lost.clone();
+        move |_, value| {
+            let is_alarm = value.windows(8).any(|part| part == b"diverged");
+            is_alarm && lost.fetch_add(1, Ordering::Relaxed) < 3
+        }
+    });
+    let error = works(&Sums { wrong_from: 2 }, &line);
+    assert!(matches!(error, ReplicaError::Diverged { number: 2, .. }), "{error}");
+    assert_eq!((state(&log), lost.load(Ordering::Relaxed)), (PlaceState::Diverged(error.to_string()), 4));
+}
+
+/// A segment whose values cannot be printed from 4 on.
+#[derive(Clone)]
+struct Prints;
+
+struct Printing(sums::Running);
+
+impl Segment for Prints {
+    type In = u64;
+    type Out = u64;
+    type Run = Printing;
+
+    fn start(&self, state: Option<&[u8]>) -> Result<Printing, SegmentError> {
+        RIGHT.start(state).map(Printing)
+    }
+}
+
+impl SegmentRun for Printing {
+    type In = u64;
+    type Out = u64;
+
+    fn batch(&mut self, values: Vec<u64>, end: bool) -> Result<Batch<u64>, SegmentError> {
+        assert!(!values.contains(&4), "four has no digits");
+        self.0.batch(values, end)
+    }
+
+    fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError> {
+        self.0.state()
+    }
+}
+
+#[test]
+fn a_panic_outside_the_stages_is_a_failure_with_an_alarm() {
+    let log = made("sums");
+    feed(&log, 0..8);
+    let error = works(&Prints, &Line::to(&log));
+    assert!(matches!(error, ReplicaError::Segment(_)), "{error}");
+    assert_eq!(error.to_string(), "edge \"in\", batch 3: panicked: four has no digits");
+    assert_eq!(state(&log), PlaceState::Failed(error.to_string()));
+    assert_eq!(log.last("out"), Ok(2));
+}
