@@ -4,6 +4,13 @@ use crate::{App, Batch, BatchError, Log, LogError, Text};
 use bytes::Bytes;
 use std::hash::{BuildHasher, RandomState};
 
+/// After this many looks in a row at an edge that ends before what this feeder has appended, that is lost: half a
+/// minute with pauses of 20 ms. A server that the network has cut off from the others may answer for up to twenty
+/// seconds.
+const LOOKS: u32 = 1_500;
+/// What a feeder waits for that knows more of the edge than the log says.
+const OLDER: &str = "an older copy of the edge answers";
+
 /// Appends text to the ingress edge, where it is numbered by bytes. Each call returns once its text is in the edge,
 /// exactly once. Several feeders can append by turns; the text of each keeps its order.
 #[derive(Debug)]
@@ -17,6 +24,8 @@ pub struct Feeder<L> {
     who: u64,
     /// Whether the input has ended, as far as this feeder knows.
     ended: bool,
+    /// How many looks in a row have found an end before the last entry that this feeder knows.
+    short: u32,
 }
 
 /// Why text is not appended.
@@ -47,6 +56,18 @@ pub enum FeedError {
          again, with `--resume`"
     )]
     Another(u64),
+    /// The edge has lost batches: its servers had acknowledged them, and had not stored them for good. Or it is that of
+    /// another application, which has this name now.
+    #[error(
+        "the input edge ends with batch {last}, and had batch {known}: its servers have lost the batches between, or \
+         the application was removed and made again: feed this input again, from its beginning, with `--resume`"
+    )]
+    Lost {
+        /// The number of its last batch.
+        last: u64,
+        /// The number of the last batch that was in it.
+        known: u64,
+    },
     /// The log refuses for good.
     #[error(transparent)]
     Log(LogError),
@@ -60,7 +81,7 @@ pub enum FeedError {
 pub enum FeedWait {
     /// The edge is full.
     Full,
-    /// The log does not answer, for this reason.
+    /// The log does not answer, or knows less of the edge than the feeder, for this reason.
     Unavailable(String),
 }
 
@@ -75,7 +96,7 @@ impl<L: Log> Feeder<L> {
     /// If the input has ended, or the log refuses.
     pub fn new(log: L, same: bool, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<Self, FeedError> {
         let who = if same { 0 } else { RandomState::new().hash_one(std::process::id()) | 1 };
-        let mut feeder = Feeder { log, last: 0, next: 0, who, ended: false };
+        let mut feeder = Feeder { log, last: 0, next: 0, who, ended: false, short: 0 };
         match feeder.look(waits)? {
             Some(last) if last.end => Err(FeedError::Ended(last.next)),
             _ => Ok(feeder),
@@ -92,8 +113,8 @@ impl<L: Log> Feeder<L> {
     ///
     /// # Errors
     ///
-    /// If the input has ended, another feeder of the same input cuts it elsewhere, the log refuses, or `waits` returns
-    /// false.
+    /// If the input has ended, another feeder of the same input cuts it elsewhere, the edge has lost what this feeder
+    /// has appended, the log refuses, or `waits` returns false.
     pub fn append(&mut self, text: Bytes, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
         if self.ended {
             return Err(FeedError::Ended(self.next));
@@ -105,7 +126,7 @@ impl<L: Log> Feeder<L> {
     ///
     /// # Errors
     ///
-    /// If the log refuses, or `waits` returns false.
+    /// If the edge has lost what this feeder has appended, the log refuses, or `waits` returns false.
     pub fn end(&mut self, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
         if !self.ended {
             match self.put(None, waits) {
@@ -117,7 +138,7 @@ impl<L: Log> Feeder<L> {
     }
 
     fn put(&mut self, text: Option<Bytes>, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<(), FeedError> {
-        // Whether an append at this place had no answer, or no room and may arrive again, so that the edge may have it.
+        // Whether an append at this place had no answer, so that the edge may have it.
         let mut doubt = false;
         loop {
             let batch = self.batch(text.as_ref());
@@ -127,14 +148,12 @@ impl<L: Log> Feeder<L> {
                     (self.last, self.next) = (self.last + 1, batch.next);
                     return Ok(());
                 }
-                Err(LogError::Full) => {
-                    doubt = true;
-                    self.pause(&FeedWait::Full, waits)?;
-                }
+                Err(LogError::Full) => self.pause(&FeedWait::Full, waits)?,
                 Err(refused @ (LogError::Refused(_) | LogError::TooLarge { .. })) => {
                     return Err(FeedError::Log(refused));
                 }
                 Err(error) => {
+                    let conflict = error == LogError::Conflict;
                     if let LogError::Unavailable(why) = error {
                         doubt = true;
                         self.pause(&FeedWait::Unavailable(why), waits)?;
@@ -145,6 +164,9 @@ impl<L: Log> Feeder<L> {
                     }
                     // Where another batch is, this one never arrives.
                     doubt &= self.last == before;
+                    if conflict && self.last == before {
+                        self.pause(&FeedWait::Unavailable(OLDER.to_owned()), waits)?;
+                    }
                 }
             }
         }
@@ -169,6 +191,10 @@ impl<L: Log> Feeder<L> {
         let end = self.look(waits)?.is_some_and(|last| last.end);
         let now = (self.last, self.next);
         (self.last, self.next) = before;
+        self.short = if now.0 < before.0 { self.short + 1 } else { 0 };
+        if self.short > LOOKS {
+            return Err(FeedError::Lost { last: now.0, known: before.0 });
+        }
         if now.0 < place {
             // The batch is not there, or not yet where the log looked: in both cases the same append again is right.
             return Ok(false);
@@ -199,7 +225,7 @@ impl<L: Log> Feeder<L> {
                 Some(_) if doubt => return Err(FeedError::Unsure(place)),
                 Some(_) => return Ok(false),
                 // The read returned an older copy than the end.
-                None => self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?,
+                None => self.pause(&FeedWait::Unavailable(OLDER.to_owned()), waits)?,
             }
         }
     }
@@ -213,7 +239,10 @@ impl<L: Log> Feeder<L> {
     fn look(&mut self, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<Option<Batch<Text>>, FeedError> {
         loop {
             let last = match self.log.last(App::INPUT) {
-                Ok(0) => return Ok(None),
+                Ok(0) => {
+                    (self.last, self.next) = (0, 0);
+                    return Ok(None);
+                }
                 Ok(last) => last,
                 Err(error) => {
                     self.failed(error, waits)?;
@@ -222,7 +251,7 @@ impl<L: Log> Feeder<L> {
             };
             // The last entry may be another one by now.
             let Some((number, bytes)) = self.read(last, waits)? else {
-                self.pause(&FeedWait::Unavailable("an older copy of the edge answers".to_owned()), waits)?;
+                self.pause(&FeedWait::Unavailable(OLDER.to_owned()), waits)?;
                 continue;
             };
             let batch = Batch::from_bytes(&bytes).map_err(|cause| FeedError::Batch { number, cause })?;

@@ -40,7 +40,7 @@ struct Network {
     older: BTreeMap<String, Option<Record>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Write {
     Append { edge: String, last: u64, bytes: Vec<u8> },
     Trim { edge: String, below: u64 },
@@ -125,8 +125,12 @@ impl Adversary {
                 Err(unavailable("the request is late"))
             }
             _ => {
-                network.delayed.push(write.clone());
-                write.carry_out(&self.log)
+                let done = write.carry_out(&self.log);
+                // What was refused does not arrive again.
+                if done.is_ok() {
+                    network.delayed.push(write);
+                }
+                done
             }
         }
     }

@@ -93,6 +93,60 @@ fn a_feeder_that_is_far_behind_others_goes_on_behind_them() {
 }
 
 #[test]
+fn a_feeder_that_waited_for_room_and_was_overtaken_goes_on_behind_the_others() {
+    let log = MemoryLog::with_capacity(1);
+    let other = || Feeder::new(log.clone(), false, &mut goes_on).unwrap();
+    let (mut first, mut second) = (other(), other());
+    appends(&mut first, "one ").unwrap();
+    // It is stopped while it waits, until the place of its text has another one, which is dropped already.
+    let mut looks = 0;
+    let fed_after = second.append("two ".into(), &mut |wait| {
+        assert_eq!(wait, &FeedWait::Full);
+        looks += 1;
+        if looks == 1 {
+            for number in [2, 3] {
+                log.trim(App::INPUT, number).unwrap();
+                appends(&mut first, "one ").unwrap();
+            }
+        } else {
+            log.trim(App::INPUT, 4).unwrap();
+        }
+        true
+    });
+    assert_eq!((fed_after, log.last(App::INPUT)), (Ok(()), Ok(4)));
+    assert_eq!(fed(&log).0, "two ");
+}
+
+#[test]
+fn a_feeder_whose_batches_are_lost_can_be_stopped_and_fails_if_they_stay_lost() {
+    let log = MemoryLog::default();
+    let mut feeder = Feeder::new(log.clone(), false, &mut goes_on).unwrap();
+    for text in ["one ", "two ", "three "] {
+        appends(&mut feeder, text).unwrap();
+    }
+    log.lose(App::INPUT, 1);
+    let mut waits = 0;
+    let stopped = feeder.append("four ".into(), &mut |wait| {
+        assert!(matches!(wait, FeedWait::Unavailable(_)), "{wait:?}");
+        waits += 1;
+        waits < 10
+    });
+    assert_eq!((stopped, waits), (Err(FeedError::Stopped), 10));
+    assert_eq!(appends(&mut feeder, "four "), Err(FeedError::Lost { last: 1, known: 3 }));
+    // The application was removed, and made again.
+    log.lose(App::INPUT, 0);
+    assert_eq!(feeder.end(&mut goes_on), Err(FeedError::Lost { last: 0, known: 3 }));
+    assert_eq!(log.last(App::INPUT), Ok(0));
+    // Once the edge is as long as it was, it goes on.
+    let mut other = Feeder::new(log.clone(), false, &mut goes_on).unwrap();
+    for text in ["one ", "two ", "three "] {
+        appends(&mut other, text).unwrap();
+    }
+    appends(&mut feeder, "four ").unwrap();
+    assert_eq!(fed(&log).0, "one two three four ");
+}
+
+#[test]
 fn feeders_of_the_same_input_append_it_once_over_a_bad_network() {
     let words: Vec<String> = (0..12).map(|number| format!("{number} ")).collect();
     for seed in 0..500 {
