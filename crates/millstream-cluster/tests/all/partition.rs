@@ -1,16 +1,17 @@
 //! A worker behind a line that is cut for a while: nothing is refused and nothing closed, as when a network loses all
 //! packets. What was on its way arrives when the line is there again.
 
+use crate::documented::{INBOX, publish};
 use crate::schedules::edges;
 use crate::server::Server;
 use crate::sums::{self, RIGHT};
 use crate::until::until;
-use millstream_cluster::{Access, Batch, JetStream, Log, LogError, Options, Replica, Step, Streams, cut};
+use millstream_cluster::{Access, App, Batch, JetStream, Log, LogError, Login, Options, Replica, Step, Streams, cut};
 use std::cell::Cell;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ struct Line {
     clients: Arc<AtomicU64>,
     to_server: Arc<AtomicBool>,
     from_server: Arc<AtomicBool>,
+    /// How many bytes it has carried.
+    carried: Arc<AtomicU64>,
+    /// Its connections from clients.
+    open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Line {
@@ -33,14 +38,18 @@ impl Line {
     fn slow_to(server: u16, byte: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let line = Line { port, clients: Arc::default(), to_server: Arc::default(), from_server: Arc::default() };
+        let (clients, carried, open) = Default::default();
+        let line = Line { port, clients, to_server: Arc::default(), from_server: Arc::default(), carried, open };
         let (clients, to, from) = (line.clients.clone(), line.to_server.clone(), line.from_server.clone());
+        let (carried, open) = (line.carried.clone(), line.open.clone());
         thread::spawn(move || {
             for client in listener.incoming() {
                 clients.fetch_add(1, Ordering::Relaxed);
                 let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
-                carries(client.try_clone().unwrap(), server.try_clone().unwrap(), to.clone(), byte);
-                carries(server, client, from.clone(), byte);
+                open.lock().unwrap().push(client.try_clone().unwrap());
+                let takes = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                carries(takes, to.clone(), carried.clone(), byte);
+                carries((server, client), from.clone(), carried.clone(), byte);
             }
         });
         line
@@ -52,6 +61,11 @@ impl Line {
         self.from_server.store(both, Ordering::Relaxed);
     }
 
+    /// Closes all connections. A client can make another one.
+    fn closes(&self) {
+        self.open.lock().unwrap().drain(..).for_each(|client| _ = client.shutdown(Shutdown::Both));
+    }
+
     fn mend(&self) {
         self.to_server.store(false, Ordering::Relaxed);
         self.from_server.store(false, Ordering::Relaxed);
@@ -59,7 +73,12 @@ impl Line {
 }
 
 /// Carries bytes while the line is not cut, and keeps them while it is.
-fn carries(mut from: TcpStream, mut to: TcpStream, is_cut: Arc<AtomicBool>, byte: Duration) {
+fn carries(
+    (mut from, mut to): (TcpStream, TcpStream),
+    is_cut: Arc<AtomicBool>,
+    carried: Arc<AtomicU64>,
+    byte: Duration,
+) {
     thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -70,6 +89,7 @@ fn carries(mut from: TcpStream, mut to: TcpStream, is_cut: Arc<AtomicBool>, byte
             if to.write_all(&buffer[..read]).is_err() {
                 return;
             }
+            carried.fetch_add(read as u64, Ordering::Relaxed);
         }
     });
 }
@@ -216,4 +236,42 @@ fn a_blob_goes_over_a_slow_line_in_several_calls_and_half_a_blob_is_dropped() {
     assert_eq!(log.blob_names(), names(&["states"]));
     log.remove_blob("states").unwrap();
     assert_eq!((log.blob_names(), log.blob("states")), (names(&[]), Ok(None)));
+}
+
+#[test]
+fn a_blob_is_read_on_over_another_connection_with_the_documented_permissions() {
+    let test = "a_blob_is_read_on_over_another_connection_with_the_documented_permissions";
+    let admin = "{ user: admin, password: p }";
+    let permissions = format!("{{ publish: {:?}, subscribe: [{INBOX:?}] }}", publish("worker"));
+    let worker = format!("{{ user: worker, password: p, permissions: {permissions} }}");
+    let config = format!("authorization {{ users: [\n{admin}\n{worker}\n] }}\n");
+    let Some(server) = Server::configured(test, &config) else { return };
+    let access = |port: u16, user: &str| {
+        let login = Login::Password { user: user.to_owned(), password: "p".to_owned() };
+        Access { url: format!("nats://127.0.0.1:{port}"), app: "count".to_owned(), login, ..Access::default() }
+    };
+    let patience = Duration::from_secs(30);
+    let streams = Streams { edges: App::edges(), replicas: 1, capacity: 100 };
+    let admin = JetStream::create(&access(server.port, "admin"), &streams, patience).unwrap();
+    let states: Vec<u8> = (0..1 << 20_u32).map(|n| (n >> 10) as u8).collect();
+    until("the blob is stored", || admin.put_blob("out.1", &states).is_ok());
+    // A megabyte a second.
+    let line = Line::slow_to(server.port, Duration::from_micros(1));
+    let log = JetStream::open(&access(line.port, "worker"), patience).unwrap();
+    let (clients, carried) = (line.clients.load(Ordering::Relaxed), line.carried.load(Ordering::Relaxed));
+    let read = thread::scope(|scope| {
+        let reads = scope.spawn(|| {
+            loop {
+                match log.blob("out.1") {
+                    Err(LogError::Unavailable(_)) => {}
+                    read => return read,
+                }
+            }
+        });
+        until("some of its parts", || line.carried.load(Ordering::Relaxed) > carried + (300 << 10));
+        line.closes();
+        reads.join().unwrap()
+    });
+    assert!(read.unwrap().is_some_and(|read| read == states));
+    assert!(line.clients.load(Ordering::Relaxed) > clients);
 }
