@@ -139,19 +139,21 @@ pub(crate) enum ClusterProgram {
 
 #[derive(Debug, Args)]
 pub(crate) struct Feed {
-    /// Files to append, one after the other; `-`, or no file, is standard input
+    /// Files to append, one after the other, as `cat` joins them: a file whose last line has no end goes on in the next
+    /// one; `-`, or no file, is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<OsString>,
     #[command(flatten)]
     pub(crate) servers: Servers,
-    /// Skip what the edge already has: for a feed that is started again with the same input, from its beginning
+    /// Skip what the edge already has: for a feed that is started again with the same input, from its beginning. A last
+    /// line without an end is fed only with `--end`, since more of it may come
     #[arg(long)]
     pub(crate) resume: bool,
     /// End the input after this feed: nothing can follow
     #[arg(long)]
     pub(crate) end: bool,
-    /// Bytes of a batch, at least, up to the end of a line. Lines that come slowly are not held back. K and M are
-    /// powers of 1024
+    /// Bytes of a batch at most, in whole lines; a longer line is a batch of its own. Lines that come slowly are not
+    /// held back. K and M are powers of 1024
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32K")]
     pub(crate) batch: usize,
 }

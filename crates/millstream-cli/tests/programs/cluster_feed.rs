@@ -48,3 +48,17 @@ fn nothing_after_a_file_that_cannot_be_read_is_fed() {
     cluster.done("cluster feed --app a --resume --end first second third", b"");
     assert_eq!(cluster.done("cluster read --app a", b"").text(), "TO BE\nOR NOT\nTO BE\nTHAT IS\n");
 }
+
+#[test]
+fn a_last_line_that_goes_on_later_is_fed_as_one() {
+    let Some(cluster) = Cluster::start("a_last_line_that_goes_on_later_is_fed_as_one", "") else { return };
+    cluster.done("cluster apply words --app a", b"");
+    let write = |text: &str| std::fs::write(cluster.scene.path("log"), text).unwrap();
+    write("to be\nor n");
+    let seen = cluster.done("cluster feed --app a --resume log", b"");
+    assert!(seen.stderr.contains("the last line has no end yet, and is not fed"), "{}", seen.stderr);
+    write("to be\nor not\nto b");
+    cluster.done("cluster feed --app a --resume --end log", b"");
+    let _worker = cluster.worker("a");
+    assert_eq!(cluster.done("cluster read --app a", b"").text(), "to 1\nbe 1\nor 1\nnot 1\nto 2\nb 1\n");
+}

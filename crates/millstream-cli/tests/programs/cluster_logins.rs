@@ -227,4 +227,10 @@ fn each_credentials_may_do_what_they_need_and_no_more() {
     assert_eq!(seen.code, Some(1), "{}", seen.stderr);
     assert!(seen.stderr.contains("\"$JS.API.STREAM.PURGE.count-out\""), "{}", seen.stderr);
     assert_eq!(run(&cluster, with("fewer", "cluster read"), b"").text(), "1 2 6\n");
+    let mut fewer = publish("operator");
+    fewer.retain(|permission| permission != "$JS.API.DIRECT.GET.count-out");
+    make("fewer", &fewer);
+    let seen = run(&cluster, with("fewer", "cluster drain --within 20s"), b"");
+    assert_eq!(seen.code, Some(1), "{}", seen.stderr);
+    assert!(seen.stderr.contains("\"$JS.API.DIRECT.GET.count-out\""), "{}", seen.stderr);
 }

@@ -1,6 +1,6 @@
 //! `cluster drain`: ends the input and waits for the output.
 
-use super::feed::waits;
+use super::feed::Waits;
 use super::servers::{Servers, log_failed};
 use super::status::Alarm;
 use crate::message::Complaints;
@@ -29,8 +29,8 @@ impl Drain {
         };
         let begun = Instant::now();
         let goes_on = || interrupts.first().is_none() && self.within.is_none_or(|within| begun.elapsed() < within);
-        let mut says = waits(&interrupts, &complaints);
-        let ended = ended(&log, &mut |wait| says(wait) && goes_on());
+        let mut waits = Waits::new(&interrupts, &complaints);
+        let ended = ended(&log, &mut |wait| waits.goes_on(wait) && goes_on());
         let waited = ended.and_then(|()| complete(&log, &goes_on, &complaints));
         match (waited, interrupts.first()) {
             (Ok(true), _) => Outcome::Done,
@@ -67,7 +67,11 @@ fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaint
         };
         if now > last {
             (grown, last) = (Instant::now(), now);
-            let entries = log.read_from(App::OUTPUT, now, 1).unwrap_or_default();
+            let entries = match log.read_from(App::OUTPUT, now, 1) {
+                Ok(entries) => entries,
+                Err(LogError::Unavailable(_)) => Vec::new(),
+                Err(error) => return Err(FeedError::Log(error)),
+            };
             // `read` reports a batch of another program.
             if entries.iter().any(|entry| Batch::<Text>::from_bytes(&entry.bytes).is_ok_and(|batch| batch.end)) {
                 return Ok(true);

@@ -52,13 +52,14 @@ struct Feeds {
     had: u64,
     /// How many bytes to skip.
     skips: u64,
-    /// The text that is read, but not appended yet. A batch has at least `batch` bytes, of whole lines.
+    /// The text that is read, but not appended yet. A batch has at most `batch` bytes in whole lines, or a longer line.
     kept: Vec<u8>,
     batch: usize,
     /// Whether a part of the input is missing: what is after it would have another place than in the input.
     cut: bool,
     interrupts: Interrupts,
     complaints: Complaints,
+    waits: Waits,
 }
 
 impl Feed {
@@ -69,7 +70,8 @@ impl Feed {
             Err(outcome) => return outcome,
         };
         progress::begin("feed", &self.files, false, Writes::Lines);
-        let feeder = match Feeder::new(log, self.resume, &mut waits(&interrupts, &complaints)) {
+        let mut waits = Waits::new(&interrupts, &complaints);
+        let feeder = match Feeder::new(log, self.resume, &mut |wait| waits.goes_on(wait)) {
             Ok(feeder) => Ok((feeder.position(), Some(feeder))),
             Err(FeedError::Ended(had)) if self.resume => Ok((had, None)),
             Err(error) => Err(error),
@@ -78,7 +80,7 @@ impl Feed {
             let skips = if self.resume { had } else { 0 };
             let (interrupts, complaints) = (interrupts.clone(), complaints.clone());
             let (kept, batch, cut) = (Vec::new(), self.batch, false);
-            Feeds { feeder, had, skips, kept, batch, cut, interrupts, complaints }.all(&self)
+            Feeds { feeder, had, skips, kept, batch, cut, interrupts, complaints, waits }.all(&self)
         });
         progress::end();
         match (outcome, interrupts.first()) {
@@ -103,10 +105,19 @@ impl Feeds {
                 }
             }
             if self.cut {
-                // The last line may be a part of one: only a whole one is fed.
-                self.kept.truncate(memrchr(b'\n', &self.kept).map_or(0, |end| end + 1));
                 break;
             }
+        }
+        // The last line may be a part of one, of which `--resume` brings the rest.
+        if self.cut || feed.resume && !feed.end {
+            let whole = memrchr(b'\n', &self.kept).map_or(0, |end| end + 1);
+            if whole < self.kept.len() && !self.cut {
+                self.complaints.note(
+                    "--resume: the last line has no end yet, and is not fed: the next `--resume` feeds it once it has, \
+                     and `--end` feeds it as it is",
+                );
+            }
+            self.kept.truncate(whole);
         }
         if !self.kept.is_empty() {
             self.append(self.kept.len())?;
@@ -120,7 +131,7 @@ impl Feeds {
         }
         let fed = self.skips == 0 && !self.cut;
         match &mut self.feeder {
-            Some(feeder) if feed.end && fed => feeder.end(&mut waits(&self.interrupts, &self.complaints))?,
+            Some(feeder) if feed.end && fed => feeder.end(&mut |wait| self.waits.goes_on(wait))?,
             None if fed => {
                 self.complaints
                     .note(&format!("--resume: the edge has all {} bytes of this input, and its end", self.had));
@@ -190,8 +201,16 @@ impl Feeds {
     fn append(&mut self, end: usize) -> Result<(), FeedError> {
         let rest = self.kept.split_off(end);
         let text = Bytes::from(std::mem::replace(&mut self.kept, rest));
-        let feeder = self.feeder.as_mut().ok_or(FeedError::Ended(self.had))?;
-        feeder.append(text, &mut waits(&self.interrupts, &self.complaints))
+        let (feeder, waits) = (self.feeder.as_mut().ok_or(FeedError::Ended(self.had))?, &mut self.waits);
+        let mut waited = false;
+        let appended = feeder.append(text, &mut |wait| {
+            waited = true;
+            waits.goes_on(wait)
+        });
+        if !waited {
+            waits.end();
+        }
+        appended
     }
 }
 
@@ -199,18 +218,35 @@ fn line_ends(text: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', text).count()
 }
 
-/// Prints once what a feeder waits for, if that takes long, and pauses. Returns false after a signal.
-pub(super) fn waits<'a>(interrupts: &'a Interrupts, complaints: &'a Complaints) -> impl FnMut(&FeedWait) -> bool + 'a {
-    let (mut since, mut said) = (None, false);
-    move |wait| {
-        if since.get_or_insert_with(Instant::now).elapsed() > SOON && !said {
-            said = true;
-            complaints.note(&match wait {
+/// The pauses of a feeder.
+pub(super) struct Waits {
+    /// When the pauses that are not over began.
+    since: Option<Instant>,
+    said: bool,
+    interrupts: Interrupts,
+    complaints: Complaints,
+}
+
+impl Waits {
+    pub(super) fn new(interrupts: &Interrupts, complaints: &Complaints) -> Self {
+        Waits { since: None, said: false, interrupts: interrupts.clone(), complaints: complaints.clone() }
+    }
+
+    /// Prints once what the feeder waits for, if that takes long, and pauses. Returns false after a signal.
+    pub(super) fn goes_on(&mut self, wait: &FeedWait) -> bool {
+        if self.since.get_or_insert_with(Instant::now).elapsed() > SOON && !self.said {
+            self.said = true;
+            self.complaints.note(&match wait {
                 FeedWait::Full => FULL.to_owned(),
                 FeedWait::Unavailable(why) => format!("waiting for the servers: {why}"),
             });
         }
         thread::sleep(LOOKS_AGAIN);
-        interrupts.first().is_none()
+        self.interrupts.first().is_none()
+    }
+
+    /// A batch went in at once.
+    fn end(&mut self) {
+        (self.since, self.said) = (None, false);
     }
 }
