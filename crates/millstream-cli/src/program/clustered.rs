@@ -2,7 +2,7 @@
 
 use super::flags::Flags;
 use super::lines::{left_out, parsed, without_end};
-use super::{Line, Printed, Program};
+use super::{Line, Printed, Program, Whole};
 use crate::command::cluster::{Numbers, Reads, Sorted, TextSegment, Works as Worker, apply, sorted};
 use crate::flags::{self, Apply, ClusterCommand, refuse};
 use crate::message::Complaints;
@@ -72,6 +72,9 @@ where
         B: Item + Display,
     {
         let worker = Worker::try_from(flags).unwrap_or_else(|wrong| refuse::<Flags>(&wrong));
+        if let Whole::Built(pipeline) = &self.pipeline {
+            worker.says_no_shards(&pipeline.plan());
+        }
         let pipeline = self.pipeline.with_shards(worker.shards.unwrap_or(1));
         if let Some(work) = self.works {
             return work(pipeline, worker);

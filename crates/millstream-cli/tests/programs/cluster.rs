@@ -168,6 +168,15 @@ fn a_feed_that_has_fed_all_and_is_started_again_has_nothing_to_do() {
 }
 
 #[test]
+fn a_worker_says_that_shards_have_no_effect() {
+    let Some(cluster) = Cluster::start("a_worker_says_that_shards_have_no_effect", "") else { return };
+    cluster.done("cluster apply wc --app a", b"");
+    cluster.done("cluster feed --app a --end", b"to be\n");
+    let seen = cluster.done("worker --app a --shards 2", b"");
+    assert!(seen.stderr.contains("worker: --shards has no effect: the pipeline has none"), "{}", seen.stderr);
+}
+
+#[test]
 fn a_line_that_no_batch_can_hold_is_named_and_all_before_it_is_fed() {
     let test = "a_line_that_no_batch_can_hold_is_named_and_all_before_it_is_fed";
     let Some(cluster) = Cluster::start(test, "") else { return };

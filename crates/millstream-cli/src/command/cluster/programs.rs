@@ -93,6 +93,7 @@ where
     P: RunsOn<Durable, Item = Block> + Arrow<In = Val<Block>, Out: ToOwnedItem<Owned = B>>,
     B: Item,
 {
+    knows.works().says_no_shards(&plan(program));
     let (rings, complaints) = (knows.works().rings.clone(), knows.works().complaints.clone());
     let reads = Reads { read: block, print };
     let segment = TextSegment { on: OnRings::new(pipeline, rings), reads, complaints };

@@ -5,7 +5,7 @@ use super::servers::{Servers, answered, log_failed, servers};
 use crate::config;
 use crate::flags;
 use crate::interrupts::Interrupts;
-use crate::message::{Complaints, say_own};
+use crate::message::{Complaints, say_no_shards, say_own};
 use crate::outcome::Outcome;
 use crate::panics;
 use millstream_cluster::{App, JetStream, LogError, News, ReplicaError, Segment, SegmentError, Worked, work};
@@ -52,6 +52,13 @@ pub(crate) struct Knows {
 }
 
 impl Works {
+    /// Notes that `--shards` has no effect, for a pipeline that is the same with any number of them.
+    pub(crate) fn says_no_shards(&self, plan: &Plan) {
+        if matches!(self.shards, Some(2..)) && !self.quiet {
+            say_no_shards("worker", plan);
+        }
+    }
+
     /// Asks the servers for the application. An error is the outcome after a message.
     pub(super) fn asks(self) -> Result<Knows, Outcome> {
         let log = self.servers.open(&self.complaints)?;
