@@ -1,5 +1,5 @@
 //! Seven cheap stages between a source and a sink; and the same on a thread each, with crossbeam's channels between
-//! them.
+//! them, of single items and of `Vec`s of 1024.
 
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
@@ -18,13 +18,16 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 
 fn at(setting: &Setting, case: &'static str, rings: &Rings, n: u64) -> Result<Results, Failure> {
     let expected = fused(n);
-    let items = Task { workload: "chain7", who: "crossbeam", items: n, size: 1024 };
+    let rival =
+        |shown, who, size| setting.rivals.contestant(shown, expected, Task { workload: "chain7", who, items: n, size });
     let mut contestants = vec![Contestant::new("ours", expected, || ours(rings, n))];
     contestants.push(Contestant::new("fused", expected, || Ok(fused(black_box(n)))));
-    contestants.extend(setting.rivals.contestant("crossbeam", expected, items));
+    contestants.extend(rival("crossbeam", "crossbeam", 1024));
+    contestants.extend(rival("crossbeam-vec1024", "crossbeam-vec", 64));
     let work = Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 1 };
     let speeds = take_turns(setting, work, contestants)?;
-    let ratios = [speeds.ratio("crossbeam", Some(20.0)), speeds.ratio("fused", None)];
+    let ratios =
+        [speeds.ratio("crossbeam", Some(20.0)), speeds.ratio("crossbeam-vec1024", None), speeds.ratio("fused", None)];
     Ok(speeds.results(ratios))
 }
 

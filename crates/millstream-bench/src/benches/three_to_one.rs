@@ -25,6 +25,7 @@ const SIZES: [usize; 2] = [16_384, 65_536];
 /// A full ring of ours is emptied in this number of turns.
 const TURNS: usize = 16;
 const CROSSBEAM: [&str; 2] = ["crossbeam-16384", "crossbeam-65536"];
+const CROSSBEAM_VEC: [&str; 2] = ["crossbeam-vec1024-16384", "crossbeam-vec1024-65536"];
 const ARRAY_QUEUE: [&str; 2] = ["array-queue-16384", "array-queue-65536"];
 const TRAIN: [&str; 4] = ["train-64", "train-256", "train-1024", "train-4096"];
 const DISRUPTOR: [&str; 4] = ["disruptor-1", "disruptor-64", "disruptor-256", "disruptor-1024"];
@@ -54,6 +55,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         &[
             Against { who: "disruptor", of: &DISRUPTOR, bound: Some(2.0) },
             Against { who: "crossbeam", of: &CROSSBEAM, bound: Some(5.0) },
+            Against { who: "crossbeam-vec1024", of: &CROSSBEAM_VEC, bound: None },
             Against { who: "array-queue", of: &ARRAY_QUEUE, bound: Some(5.0) },
             Against { who: "shared", of: &SHARED, bound: Some(5.0) },
             Against { who: "train", of: &TRAIN, bound: Some(1.0) },
@@ -166,8 +168,9 @@ fn turns(
     contestants.extend(rivals(&ARRAY_QUEUE, "array-queue", &SIZES));
     // Its ring has 65,536 slots; the sizes are those of batches.
     contestants.extend(rivals(&DISRUPTOR, "disruptor", &[1, 64, 256, 1024]));
-    // The article compares it with three producers.
+    // The article compares the train with three producers.
     if case == "speed" {
+        contestants.extend(rivals(&CROSSBEAM_VEC, "crossbeam-vec", &SIZES));
         contestants.extend(rivals(&TRAIN, "train", &[64, 256, 1024, 4096]));
     }
     take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 3 }, contestants)

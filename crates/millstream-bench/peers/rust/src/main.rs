@@ -31,7 +31,14 @@ struct Request<'a> {
     size: usize,
 }
 
+/// The threads of a library that would take every core: ours has two workers, as the others have two threads.
+const THREADS: usize = 2;
+
 fn main() -> ExitCode {
+    if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(THREADS).build_global() {
+        eprintln!("millstream-peers: {error}");
+        return ExitCode::FAILURE;
+    }
     for line in stdin().lock().lines().map_while(Result::ok) {
         let Some(answer) = parsed(&line).and_then(|request| answer(&request)) else {
             eprintln!("millstream-peers: no rival has the task `{line}`");
@@ -77,6 +84,7 @@ fn answer(request: &Request<'_>) -> Option<Vec<u64>> {
         ("shard2-ordered", "pariter") => Box::new(move || pariter_chunks::ordered(items)),
         ("chain3", "crossbeam-vec") => Box::new(move || crossbeam::vecs::chain3(items, size)),
         ("chain7", "crossbeam") => Box::new(move || crossbeam::items::chain7(items, size)),
+        ("chain7", "crossbeam-vec") => Box::new(move || crossbeam::vecs::chain7(items, size)),
         ("zip2", "crossbeam-vec") => Box::new(move || crossbeam::zips::zip2(items, size)),
         ("zip2", "disruptor") => Box::new(move || disruptor_ring::zip2(items, size)),
         ("zip10", "crossbeam-vec") => Box::new(move || crossbeam::zips::zip10(items, size)),
@@ -94,6 +102,7 @@ fn answer(request: &Request<'_>) -> Option<Vec<u64>> {
 fn many_producers(who: &str, producers: u64, items: u64, size: usize) -> Option<Vec<u64>> {
     match who {
         "crossbeam" => timed(|| many::crossbeam(producers, items, size)),
+        "crossbeam-vec" => timed(|| many::crossbeam_vecs(producers, items, size)),
         "array-queue" => timed(|| many::array_queue(producers, items, size)),
         "disruptor" => timed(|| many::disruptor(producers, items, size)),
         "train" => timed(|| trains::railways(producers, items, size)),

@@ -27,17 +27,38 @@ pub(crate) fn crossbeam(producers: u64, items: u64, size: usize) -> u64 {
             scope.spawn(move || part.for_each(|x| sender.send(entry(x)).expect("the receiver lives")));
         }
         drop(sender);
-        received(&receiver)
+        received(&receiver, add)
     })
 }
 
-/// Adds the entries up. Takes all that are there before it yields.
-fn received(receiver: &Receiver<[u64; 3]>) -> u64 {
+/// The entries of one `Vec`.
+const CHUNK: u64 = 1024;
+
+/// The same in `Vec`s of many entries, in a channel for as many entries.
+pub(crate) fn crossbeam_vecs(producers: u64, items: u64, size: usize) -> u64 {
+    let (sender, receiver) = bounded(size / CHUNK as usize);
+    scope(|scope| {
+        for part in parts(producers, items) {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                for from in part.clone().step_by(CHUNK as usize) {
+                    let chunk: Vec<_> = (from..part.end.min(from + CHUNK)).map(entry).collect();
+                    sender.send(chunk).expect("the receiver lives");
+                }
+            });
+        }
+        drop(sender);
+        received(&receiver, |sum, chunk| chunk.into_iter().fold(sum, add))
+    })
+}
+
+/// Adds up what is sent. Takes all that is there before it yields.
+fn received<T>(receiver: &Receiver<T>, add: impl Fn(u64, T) -> u64) -> u64 {
     let mut sum = 0;
     loop {
-        sum = receiver.try_iter().fold(sum, add);
+        sum = receiver.try_iter().fold(sum, &add);
         match receiver.try_recv() {
-            Ok(entry) => sum = add(sum, entry),
+            Ok(sent) => sum = add(sum, sent),
             Err(TryRecvError::Empty) => yield_now(),
             Err(TryRecvError::Disconnected) => return sum,
         }

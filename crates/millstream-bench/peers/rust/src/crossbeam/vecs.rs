@@ -17,6 +17,12 @@ pub(crate) fn chain3(items: u64, capacity: usize) -> u64 {
     summed(mapped(first, capacity, work::second))
 }
 
+/// Seven stages between a source and a sink: nine threads.
+pub(crate) fn chain7(items: u64, capacity: usize) -> u64 {
+    let staged = |input, i| mapped(input, capacity, move |x| work::stage(i, x));
+    summed((0..7).fold(source(items, capacity), staged))
+}
+
 fn source(items: u64, capacity: usize) -> Receiver<Vec<u64>> {
     let (sender, receiver) = bounded(capacity);
     thread::spawn(move || chunks(items).try_for_each(|chunk| sender.send(chunk)));

@@ -26,7 +26,11 @@ struct Chunk {
     whole: usize,
 }
 
+/// As many as ours has workers.
+const THREADS: usize = 2;
+
 pub(crate) fn run() -> Result<()> {
+    rayon::ThreadPoolBuilder::new().num_threads(THREADS).build_global().map_err(std::io::Error::other)?;
     let mut report = Report::new()?;
     let (mut input, mut rest) = (std::io::stdin(), Vec::new());
     let (mut now, mut next) = (Chunk::default(), Chunk::default());
