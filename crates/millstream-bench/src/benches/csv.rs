@@ -64,10 +64,11 @@ fn of_case(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64)
     let mut contestants = vec![by("1").contestant("ours", expected)?, by("2").contestant("two", expected)?];
     if setting.rivals.wanted() {
         contestants.extend(miller(case, file, expected)?);
-        contestants.extend(mawk(case, file)?);
+        let rows = rows(&by("1").output()?);
+        contestants.extend(mawk(case, file, rows)?);
         if let Some(program) = peers::installed_by_pip(&setting.progress, "duckdb-cli", DUCKDB, "duckdb_cli/duckdb")? {
-            contestants.push(duckdb("duckdb", case, &program, 1, file)?);
-            contestants.push(duckdb("duckdb-two", case, &program, 2, file)?);
+            contestants.push(duckdb("duckdb", case, &program, 1, file, rows)?);
+            contestants.push(duckdb("duckdb-two", case, &program, 2, file, rows)?);
         }
     }
     let speeds = take_turns(setting, work, contestants)?;
@@ -78,22 +79,36 @@ fn of_case(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64)
     Ok(Results::joined([by_one, by_two]))
 }
 
-/// DuckDB. It writes some numbers differently, so the bench compares it with its own output.
+fn rows(output: &[u8]) -> u64 {
+    output.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// A contestant whose output differs from ours in its form or its order. It must have as many rows as ours, with a
+/// header or without, and is compared with its own output.
+fn of_as_many_rows<'a>(who: &'static str, chain: Chain, ours: u64) -> Result<Contestant<'a, u64>, Failure> {
+    let got = rows(&chain.output()?);
+    if got != ours && got + 1 != ours {
+        return Err(Failure::Checksum { who, expected: format!("{ours} rows"), got: format!("{got} rows") });
+    }
+    let expected = chain.hash()?;
+    chain.contestant(who, expected)
+}
+
+/// DuckDB. It writes some numbers differently.
 fn duckdb<'a>(
     name: &'static str,
     case: &Case,
     program: &Path,
     threads: u32,
     file: &Path,
+    rows: u64,
 ) -> Result<Contestant<'a, u64>, Failure> {
     let [what, which] = case.duckdb;
     let types = "{id: 'BIGINT', user: 'VARCHAR', qty: 'BIGINT', price: 'DOUBLE', 'at': 'BIGINT'}";
     let table = format!("read_csv('{}', header = true, columns = {types})", file.display());
     let query = format!("SET threads = {threads}; SELECT {what} FROM {table} {which}");
     let words = ["-csv".into(), "-c".into(), OsString::from(query)];
-    let chain = Chain::of_nothing().then(program, words);
-    let expected = chain.hash()?;
-    chain.contestant(name, expected)
+    of_as_many_rows(name, Chain::of_nothing().then(program, words), rows)
 }
 
 fn miller<'a>(case: &Case, file: &Path, expected: u64) -> Result<Option<Contestant<'a, u64>>, Failure> {
@@ -104,13 +119,27 @@ fn miller<'a>(case: &Case, file: &Path, expected: u64) -> Result<Option<Contesta
     Chain::of_nothing().then("mlr", words.chain([file.into()])).contestant("miller", expected).map(Some)
 }
 
-/// mawk. Its answers have another order, so the bench compares it with its own output.
-fn mawk<'a>(case: &Case, file: &Path) -> Result<Option<Contestant<'a, u64>>, Failure> {
+/// mawk. Its sums have another order, and no header.
+fn mawk<'a>(case: &Case, file: &Path, rows: u64) -> Result<Option<Contestant<'a, u64>>, Failure> {
     if !is_here("mawk", "mawk")? {
         return Ok(None);
     }
     let words: [OsString; 4] = ["-F".into(), ",".into(), case.mawk.into(), file.into()];
-    let chain = Chain::of_nothing().then("mawk", words);
-    let expected = chain.hash()?;
-    chain.contestant("mawk", expected).map(Some)
+    of_as_many_rows("mawk", Chain::of_nothing().then("mawk", words), rows).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rival_with_other_rows_is_a_failure() {
+        let printing = |text| of_as_many_rows("mawk", Chain::of_nothing().then("printf", [text]), 3).map(drop);
+        printing("user,sum\nann,3\nbob,4\n").unwrap();
+        printing("bob,4\nann,3\n").unwrap();
+        for (wrong, rows) in [("", 0), ("ann,3\n", 1), ("user,sum\nann,3\nbob,4\ncy,5\n", 4)] {
+            let message = printing(wrong).unwrap_err().to_string();
+            assert_eq!(message, format!("mawk computed {rows} rows instead of 3 rows"));
+        }
+    }
 }

@@ -7,7 +7,9 @@
 //! run. `held` is the time for which workers were not parked (they moved something, looked for work or waited for a
 //! core), as a sum over all workers, sampled every five milliseconds. A fixed number of shards has as many workers;
 //! `ours` has as many as improve throughput, as any run. The bounds: at most a tenth slower than the fastest fixed
-//! number, and no more core-seconds than the largest, used or held.
+//! number, and no more core-seconds than the largest, used or held. One shard that never changes holds these as well,
+//! since it works off in the low halves what it was late in the high ones. Therefore `follows` requires that every wave
+//! of ours gets a second shard while it is high, and `late` says how much later one shard ends than ours.
 
 mod live;
 mod step;
@@ -66,8 +68,13 @@ fn waves(setting: &Setting) -> Result<Results, Failure> {
     let fastest = by_turn(&|turn| one[turn].seconds.min(largest[turn].seconds) / ours[turn].seconds);
     let used = by_turn(&|turn| largest[turn].used / ours[turn].used);
     let held = by_turn(&|turn| largest[turn].held / ours[turn].held);
+    let late = by_turn(&|turn| load.late(one[turn].seconds) / load.late(ours[turn].seconds));
+    let follows = by_turn(&|turn| if follows(&ours[turn].changes, half.as_secs_f64()) { 1.0 } else { 0.0 });
     let ratios = vec![
         Ratio::new("seconds", "best-fixed", fastest, Some(0.9)),
+        Ratio::new("late", "one", late, None),
+        // With one core there is no second shard.
+        Ratio::new("follows", "limit", follows, (most > 1).then_some(1.0)),
         Ratio::new("core-seconds", "largest", used, Some(1.0)),
         Ratio::new("held", "largest", held, Some(1.0)),
     ];
@@ -79,6 +86,12 @@ fn waves(setting: &Setting) -> Result<Results, Failure> {
     let (notes, following) =
         (notes.into_iter().collect(), drawn.map(|live| live.following.clone()).into_iter().collect());
     Ok(Results { figures, ratios, notes, following, ..Results::default() })
+}
+
+/// Whether the number of shards was raised while the load was high: in every second half of a wave.
+fn follows(changes: &[(f64, usize)], half: f64) -> bool {
+    let before = [1].into_iter().chain(changes.iter().map(|(_, shards)| *shards));
+    changes.iter().zip(before).any(|((at, now), before)| *now > before && (at / half) as u64 % 2 == 1)
 }
 
 /// The number of rounds that take the processor time of an item. On a loaded machine, wall-clock time would mislead.
@@ -109,4 +122,18 @@ fn wave(setting: &Setting, fixed: Option<usize>, most: usize, load: &Load, item:
     let elastic = fixed.is_none().then(|| run.elastic(Elastic::of("work", 1..=most), work));
     let elastic = elastic.transpose().map_err(Failure::io("a thread"))?;
     watched((run, sender), ("a square wave", load, &out), || Ok(elastic.map_or(Ok(()), |elastic| elastic.finish())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::follows;
+
+    #[test]
+    fn a_wave_that_never_gets_a_second_shard_does_not_follow() {
+        assert!(!follows(&[], 8.0));
+        assert!(follows(&[(9.2, 2), (20.0, 1)], 8.0));
+        assert!(follows(&[(3.0, 2), (5.0, 1), (25.0, 2)], 8.0));
+        // Raised while the load was low, and lowered while it was high.
+        assert!(!follows(&[(3.0, 2), (9.0, 1), (17.0, 3)], 8.0));
+    }
 }

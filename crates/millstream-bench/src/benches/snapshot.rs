@@ -37,7 +37,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         let numbers = Numbers { keys, spread, end: keys + n, pause: None };
         let expected = numbers.expected_from(0);
         let home = tempfile::tempdir().map_err(Failure::io("a directory"))?;
-        let (mut stored, mut bytes) = (Vec::new(), Vec::new());
+        let (mut stored, mut bytes, mut stopped) = (Vec::new(), Vec::new(), Vec::new());
         let contestants = vec![
             Contestant::away("ours", expected, || {
                 let (sum, took, outcome) = job(setting, numbers, home.path(), Cadence::default())?;
@@ -46,7 +46,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
                 }
                 stored.push(outcome.snapshots as f64);
                 bytes.push(outcome.written_bytes as f64 / outcome.snapshots as f64);
-                stops.push(outcome.longest_stop.as_secs_f64());
+                stopped.push(outcome.longest_stop.as_secs_f64());
                 Ok((sum, took))
             }),
             Contestant::away("volatile", expected, || {
@@ -57,6 +57,11 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 1 }, contestants)?;
         let ratio = speeds.ratio("volatile", Some(bound));
         let mut results = speeds.results([ratio]);
+        // The first turn is not measured.
+        for samples in [&mut stored, &mut bytes, &mut stopped] {
+            samples.remove(0);
+        }
+        stops.extend(stopped);
         results.figures.push(Figure::new(case, "snapshots", stored, Unit::Times));
         results.figures.push(Figure::new(case, "written", bytes, Unit::Bytes));
         all.push(results);

@@ -37,6 +37,11 @@ impl Load {
         self.0.iter().map(|(_, time)| time.as_secs_f64()).sum()
     }
 
+    /// How late a run ended that took this long; at least the time between two looks.
+    pub(super) fn late(&self, seconds: f64) -> f64 {
+        (seconds - self.seconds()).max(LOOK.as_secs_f64())
+    }
+
     fn items(&self) -> u64 {
         self.due(self.seconds()) as u64
     }
@@ -143,5 +148,6 @@ mod tests {
         let load = Load(vec![(100, Duration::from_secs(2)), (400, Duration::from_secs(1))]);
         assert_eq!([0.0, 1.0, 2.0, 2.5, 9.0].map(|at| load.due(at)), [0.0, 100.0, 200.0, 400.0, 600.0]);
         assert_eq!((load.items(), load.seconds()), (600, 3.0));
+        assert_eq!((load.late(5.0), load.late(3.0)), (2.0, 0.005));
     }
 }
