@@ -78,8 +78,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// The directory for the JSON; each date and machine has a subdirectory. Without it, runs of the usual sizes and
-    /// with rivals are kept in the repository, and no others
+    /// The directory for the JSON; each date and machine has a subdirectory, and a later run of one day replaces the
+    /// earlier one. Without it, runs of the usual rings, batches and traffic and with rivals are kept in the repository
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
 }

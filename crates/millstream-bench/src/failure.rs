@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     NeverSaturated { all: u64, saturated: u64, enough: u64 },
     #[error("a job stored {0} snapshots, but {1} are needed: it was too short, so set more --items")]
     Snapshots(u64, u64),
+    #[error("{0} is {1}, which is no result: there were too few items, or the machine stood still meanwhile")]
+    NotFinite(String, f64),
     #[error("there are no results of {0}: see above")]
     Benches(String),
     #[error("`{0}` of --check is no case and no ratio with a bound")]

@@ -1,6 +1,8 @@
 //! The results of a bench.
 
 use crate::counters::Counters;
+use crate::failure::Failure;
+use crate::load::Use;
 use crate::timeline::Timeline;
 use serde::Serialize;
 use std::fmt;
@@ -100,9 +102,9 @@ impl fmt::Display for Ratio {
 /// All results of a bench.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Results {
-    /// The share of the machine, from 0 to 1, that others used while the contestants took turns: the maximum over the
-    /// cases. Of a bench without turns, while it ran.
-    pub(crate) others: Option<f64>,
+    /// The use of the machine by others while the contestants took turns, in all cases together. Of a bench without
+    /// turns, while it ran.
+    pub(crate) others: Option<Use>,
     /// The nanoseconds in which a cache line went to another core and back, measured before each turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) round_trips: Vec<f64>,
@@ -132,6 +134,9 @@ pub(crate) struct Results {
     /// The counts of each line over time. They are drawn and not saved, since there are too many.
     #[serde(skip)]
     pub(crate) timelines: Vec<Timeline>,
+    /// The bounds that were not judged, as `CASE.WHO`, since that contestant was left out.
+    #[serde(skip)]
+    pub(crate) unjudged: Vec<String>,
 }
 
 /// The time of some work with this number of workers.
@@ -210,7 +215,7 @@ impl Results {
     /// The cases of one bench, one after the other.
     pub(crate) fn joined(cases: impl IntoIterator<Item = Results>) -> Results {
         let join = |all: Results, case: Results| Results {
-            others: case.others.into_iter().chain(all.others).reduce(f64::max),
+            others: case.others.into_iter().chain(all.others).reduce(Use::and),
             round_trips: [all.round_trips, case.round_trips].concat(),
             figures: [all.figures, case.figures].concat(),
             ratios: [all.ratios, case.ratios].concat(),
@@ -222,8 +227,26 @@ impl Results {
             growth: [all.growth, case.growth].concat(),
             following: [all.following, case.following].concat(),
             timelines: [all.timelines, case.timelines].concat(),
+            unjudged: [all.unjudged, case.unjudged].concat(),
         };
         cases.into_iter().fold(Results::default(), join)
+    }
+
+    /// No results, since a tool is left out, and so is this bound, as `CASE.WHO`.
+    pub(crate) fn left_out(bound: &str) -> Results {
+        Results { unjudged: vec![bound.to_owned()], ..Results::default() }
+    }
+
+    /// These results, unless one of them is infinite or no number. Such a value is no result, JSON has none, and an
+    /// infinite ratio would hold every bound.
+    pub(crate) fn finite(self) -> Result<Self, Failure> {
+        let figures = self.figures.iter().map(|figure| (figure.case, figure.who, &figure.samples));
+        let ratios = self.ratios.iter().map(|ratio| (ratio.case, ratio.who, &ratio.samples));
+        let wrong = figures.chain(ratios).find_map(|(case, who, samples)| {
+            let value = samples.iter().find(|value| !value.is_finite())?;
+            Some(Failure::NotFinite(format!("{case}.{who}"), *value))
+        });
+        wrong.map_or(Ok(self), Err)
     }
 
     /// Our cost in nanoseconds, with its limit. A cost is a difference of two times, so with few items, or on a busy
@@ -296,6 +319,19 @@ mod tests {
         assert!(ratio(0.949).misses());
         assert!(ratio(f64::NAN).misses());
         assert!(!Ratio::new("speed", "fused", vec![0.1], None).misses());
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_is_no_result() {
+        for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let of =
+                |samples| Results { ratios: vec![Ratio::new("speed", "fused", samples, None)], ..Results::default() };
+            assert!(of(vec![1.0, 0.0, -1.0]).finite().is_ok());
+            let message = of(vec![1.0, wrong, 1.0]).finite().unwrap_err().to_string();
+            assert!(message.starts_with(&format!("speed.fused is {wrong}, ")), "{message}");
+            let figures = vec![Figure::new("p99", "ours", vec![wrong], Unit::Nanoseconds)];
+            assert!(Results { figures, ..Results::default() }.finite().is_err());
+        }
     }
 
     #[test]

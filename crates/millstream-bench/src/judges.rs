@@ -47,6 +47,16 @@ impl Judges {
         };
         Ok(judged.into_iter().filter(|(_, ratio)| ratio.misses()).collect())
     }
+
+    /// A line for each missed bound, and why there is no more, if something failed. A bench that failed hides no missed
+    /// bound of another.
+    pub(crate) fn verdict(&self, measured: &[Measured], failure: Option<Failure>) -> (Vec<String>, Option<Failure>) {
+        match self.missed(measured) {
+            Ok(missed) => (missed.into_iter().map(|(bench, ratio)| format!("{bench}: {ratio}")).collect(), failure),
+            // A bound may be missing because its bench failed.
+            Err(nothing) => (Vec::new(), failure.or(Some(nothing))),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -82,6 +92,22 @@ mod tests {
             let message = named(&["stop", wrong]).unwrap_err().to_string();
             assert_eq!(message, format!("`{wrong}` of --check is no case and no ratio with a bound"));
         }
+    }
+
+    #[test]
+    fn a_bench_that_failed_hides_no_missed_bound() {
+        let measured = [("b", vec![ratio("speed", "queue", Some(1.0))])];
+        let verdict = |judges: Judges| {
+            let (missed, failure) = judges.verdict(&measured, Some(Failure::Benches("c".to_owned())));
+            (missed, failure.map(|failure| failure.to_string()))
+        };
+        let failed = Some("there are no results of c: see above".to_owned());
+        let missed = vec!["b: speed.ratio.queue is 0.500, its bound 1".to_owned()];
+        assert_eq!(verdict(Judges::All), (missed.clone(), failed.clone()));
+        assert_eq!(verdict(Judges::Each), (missed, failed.clone()));
+        assert_eq!(verdict(Judges::Named(vec!["a-case-of-c".to_owned()])), (Vec::new(), failed));
+        let (missed, failure) = Judges::All.verdict(&measured, None);
+        assert!((missed.len(), failure.is_none()) == (1, true));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The use of the machine by other processes. A figure that was measured meanwhile must state it.
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -25,16 +26,44 @@ impl Load {
         Some(Load { own: of_family(std::process::id(), &stats.collect())?, ..machine })
     }
 
-    /// As [`of_others_since`](Load::of_others_since) `then` until now, if the system reported both.
-    pub(crate) fn of_others(then: Option<Self>) -> Option<f64> {
+    /// The use of the machine by others from `then` until now, if the system reported both.
+    pub(crate) fn of_others(then: Option<Self>) -> Option<Use> {
         Some(Self::now()?.of_others_since(then?))
     }
 
-    /// The share of the machine, from 0 to 1, that others have used since then.
-    fn of_others_since(self, then: Self) -> f64 {
-        let total = self.total.saturating_sub(then.total);
-        let others = self.busy.saturating_sub(then.busy).saturating_sub(self.own.saturating_sub(then.own));
-        if total == 0 { 0.0 } else { others as f64 / total as f64 }
+    fn of_others_since(self, then: Self) -> Use {
+        let since = |now: u64, then: u64| now.saturating_sub(then).cast_signed();
+        let others = since(self.busy, then.busy) - since(self.own, then.own);
+        Use { others, total: self.total.saturating_sub(then.total) }
+    }
+}
+
+/// The use of the machine by others over some time, in ticks of all cores. As JSON it is [`share`](Use::share).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// Ticks are counted when they end, so in a short time this can be a tick or two below what it was, and below 0.
+    others: i64,
+    total: u64,
+}
+
+/// The fewest ticks that a share is made of: a second of two cores. Of fewer, a single tick would be too large a part.
+const ENOUGH: u64 = 200;
+
+impl Use {
+    /// The use over both times.
+    pub(crate) fn and(self, more: Self) -> Self {
+        Use { others: self.others + more.others, total: self.total + more.total }
+    }
+
+    /// The share of the machine, from 0 to 1, that others used; `None` if the time was too short to tell.
+    pub(crate) fn share(self) -> Option<f64> {
+        (self.total >= ENOUGH).then(|| self.others.max(0) as f64 / self.total as f64)
+    }
+}
+
+impl Serialize for Use {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.share().serialize(serializer)
     }
 }
 
@@ -94,7 +123,28 @@ mod tests {
         let stats = stats.map(|(id, stat)| (id, stat.to_owned())).into();
         let now = Load { own: of_family(7, &stats).unwrap(), ..machine(stat).unwrap() };
         assert_eq!((now.total, now.busy, now.own), (100, 20, 12));
-        let then = Load { total: 0, busy: 0, own: 0 };
-        assert_eq!(now.of_others_since(then), 0.08);
+        assert_eq!(now.of_others_since(NEVER), Use { others: 8, total: 100 });
+    }
+
+    const NEVER: Load = Load { total: 0, busy: 0, own: 0 };
+
+    /// The use of a case by others, which begins with these ticks of all time, of busy time and of this process.
+    fn of_case([total, busy, own]: [u64; 3]) -> Use {
+        Load { total, busy, own }.of_others_since(NEVER)
+    }
+
+    #[test]
+    fn a_few_ticks_are_no_share_of_the_machine() {
+        assert_eq!(of_case([1, 1, 0]).share(), None);
+        assert_eq!(of_case([400, 200, 100]).share(), Some(0.25));
+        assert_eq!(serde_json::to_string(&[of_case([1, 1, 0]), of_case([400, 100, 0])]).unwrap(), "[null,0.25]");
+    }
+
+    #[test]
+    fn a_tick_of_a_short_case_counts_as_one_of_all() {
+        let all = of_case([1, 1, 0]).and(of_case([999, 999, 999]));
+        assert_eq!(all.share(), Some(0.001));
+        // The clock of this process was ahead of that of the machine in one case, and behind it in the other.
+        assert_eq!(of_case([200, 99, 100]).and(of_case([200, 101, 100])).share(), Some(0.0));
     }
 }

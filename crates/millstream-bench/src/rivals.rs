@@ -61,23 +61,29 @@ impl Rivals {
         self.wanted
     }
 
-    /// The tools that rivals of this language need and that are not on PATH.
-    pub(crate) fn missing(&self, language: Language) -> Vec<&'static str> {
-        language.tools().iter().copied().filter(|tool| !is_on_path(tool)).collect()
-    }
-
-    /// Why rivals of this language are left out, if tools are missing. If rivals were requested and every program is
-    /// required, that is a failure.
+    /// Why rivals of this language are left out: tools are missing, or rivals were requested and these cannot be built.
+    /// If rivals were requested and every program is required, that is a failure.
     pub(crate) fn left_out(&self, language: Language) -> Result<Option<String>, Failure> {
-        let missing = self.missing(language);
-        if missing.is_empty() {
+        let missing: Vec<_> = language.tools().iter().copied().filter(|tool| !is_on_path(tool)).collect();
+        let reason = if !missing.is_empty() {
+            format!("there is no {}", missing.join(" and no "))
+        } else if let Some(Err(failure)) = self.wanted.then(|| self.start(language)) {
+            failure.to_string()
+        } else {
             return Ok(None);
-        }
-        let reason = format!("there is no {}", missing.join(" and no "));
+        };
         if self.wanted {
             skip(&format!("{language:?}"), &reason)?;
         }
         Ok(Some(reason))
+    }
+
+    /// Builds the rivals of this language and starts them, unless they run.
+    fn start(&self, language: Language) -> Result<(), Failure> {
+        if let Entry::Vacant(place) = self.peers.borrow_mut().entry(language) {
+            place.insert(Peers::start(language, &self.progress)?);
+        }
+        Ok(())
     }
 
     /// A rival in Rust as a contestant, if rivals were requested.
@@ -107,11 +113,9 @@ impl Rivals {
 
     /// Sends a task. Returns the rival's answer.
     fn ask(&self, language: Language, task: Task) -> Result<Vec<u64>, Failure> {
+        self.start(language)?;
         let mut peers = self.peers.borrow_mut();
-        match peers.entry(language) {
-            Entry::Occupied(running) => running.into_mut().ask(task),
-            Entry::Vacant(place) => place.insert(Peers::start(language, &self.progress)?).ask(task),
-        }
+        peers.get_mut(&language).expect("they run").ask(task)
     }
 }
 

@@ -3,9 +3,10 @@
 
 use crate::failure::Failure;
 use crate::figure::{Figure, Ratio, Results, Unit, median};
-use crate::load::Load;
+use crate::load::{Load, Use};
 use crate::round_trip;
 use crate::setting::Setting;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -65,8 +66,11 @@ pub(crate) struct Speeds {
     case: &'static str,
     unit: Unit,
     of: Vec<(&'static str, Vec<Goes>)>,
-    others: Option<f64>,
+    /// The first results of these turns have it: others would count it again.
+    others: Cell<Option<Use>>,
     round_trips: Vec<f64>,
+    /// The contestants of bounds that were left out, since the last results.
+    left_out: RefCell<Vec<&'static str>>,
 }
 
 /// The work of every contestant.
@@ -108,8 +112,8 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
         }
     }
     setting.progress.done();
-    let others = Load::of_others(before);
-    Ok(Speeds { case, unit, of, others, round_trips })
+    let others = Cell::new(Load::of_others(before));
+    Ok(Speeds { case, unit, of, others, round_trips, left_out: RefCell::default() })
 }
 
 fn timed<C: PartialEq + Display>(contestant: &mut Contestant<'_, C>) -> Result<f64, Failure> {
@@ -144,8 +148,17 @@ impl Speeds {
         let of_goes = |(ours, theirs): (&Goes, &Goes)| {
             median(&ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect::<Goes>())
         };
-        let ratios = self.fastest(ours)?.into_iter().zip(self.fastest(names)?).map(of_goes);
-        Some(Ratio::new(self.case, name, ratios.collect(), bound))
+        let (Some(ours), Some(theirs)) = (self.fastest(ours), self.fastest(names)) else {
+            self.left_out.borrow_mut().extend(bound.map(|_| name));
+            return None;
+        };
+        let ratios = ours.into_iter().zip(theirs).map(of_goes).collect();
+        Some(Ratio::new(self.case, name, ratios, bound))
+    }
+
+    /// The bounds of a case that were not judged since the last call.
+    fn unjudged(&self, case: &str) -> Vec<String> {
+        self.left_out.take().into_iter().map(|who| format!("{case}.{who}")).collect()
     }
 
     /// The first of two contestants' speed over the second one's.
@@ -177,8 +190,8 @@ impl Speeds {
             self.ratio_between(ours, of, who, *bound).map(|ratio| Ratio { case, ..ratio })
         };
         let ratios = against.iter().filter_map(ratio).collect();
-        let (others, round_trips) = (self.others, self.round_trips.clone());
-        Results { others, round_trips, figures: figure.into_iter().collect(), ratios, ..Results::default() }
+        let (others, round_trips, unjudged) = (self.others.take(), self.round_trips.clone(), self.unjudged(case));
+        Results { others, round_trips, figures: figure.into_iter().collect(), ratios, unjudged, ..Results::default() }
     }
 
     /// The median speeds without these contestants.
@@ -189,14 +202,14 @@ impl Speeds {
 
     /// The median speeds, and these ratios.
     pub(crate) fn results(self, ratios: impl IntoIterator<Item = Option<Ratio>>) -> Results {
-        let (case, unit, others) = (self.case, self.unit, self.others);
+        let (case, unit, others, unjudged) = (self.case, self.unit, self.others.take(), self.unjudged(self.case));
         let shown = |speed: f64| if unit == Unit::Seconds { 1.0 / speed } else { speed };
         let figure = |(who, turns): (_, Vec<Goes>)| {
             Figure::new(case, who, turns.iter().map(|goes| shown(of_turn(goes))).collect(), unit)
         };
         let figures = self.of.into_iter().map(figure).collect();
         let (round_trips, ratios) = (self.round_trips, ratios.into_iter().flatten().collect());
-        Results { others, round_trips, figures, ratios, ..Results::default() }
+        Results { others, round_trips, figures, ratios, unjudged, ..Results::default() }
     }
 }
 
@@ -207,7 +220,8 @@ mod tests {
     fn speeds() -> Speeds {
         let of = [("ours", [2.0, 4.0]), ("a", [4.0, 1.0]), ("b", [1.0, 2.0])];
         let of = of.map(|(who, turns)| (who, turns.map(|speed| vec![speed]).into())).into();
-        Speeds { case: "speed", unit: Unit::ItemsPerSecond, of, others: None, round_trips: Vec::new() }
+        let (others, left_out) = (Cell::default(), RefCell::default());
+        Speeds { case: "speed", unit: Unit::ItemsPerSecond, of, others, round_trips: Vec::new(), left_out }
     }
 
     #[test]
@@ -218,6 +232,17 @@ mod tests {
         assert!(speeds().ratio("absent", None).is_none());
         let pair = speeds().pair(["a", "b"], "a-over-b", None).unwrap();
         assert_eq!((pair.samples, pair.pair), (vec![4.0, 0.5], Some(["a", "b"])));
+    }
+
+    #[test]
+    fn a_bound_beside_a_contestant_that_is_absent_is_not_judged() {
+        let speeds = speeds();
+        let against = |who, bound| Against { who, of: if who == "a" { &["a"] } else { &["absent"] }, bound };
+        let best =
+            speeds.best("best", &["ours"], &[against("a", Some(1.0)), against("c", Some(1.0)), against("d", None)]);
+        assert_eq!(best.unjudged, ["best.c"]);
+        let ratios = [speeds.ratio("a", Some(1.0)), speeds.ratio("absent", Some(1.0)), speeds.ratio("e", None)];
+        assert_eq!(speeds.results(ratios).unjudged, ["speed.absent"]);
     }
 
     /// In two of three goes both have cores far apart, where they are as fast as each other.

@@ -52,7 +52,7 @@ fn speed(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64) -
     let by = |workers| filtering(ours, &["jq", "--workers", workers], filter, file);
     let by_jaq = if setting.rivals.wanted() {
         let jaq = peers::installed(&setting.progress, "jaq", JAQ)?;
-        Some(filtering(&jaq, &[], filter, file))
+        jaq.map(|jaq| filtering(&jaq, &[], filter, file))
     } else {
         None
     };
@@ -60,6 +60,8 @@ fn speed(setting: &Setting, case: &Case, ours: &Path, file: &Path, bytes: u64) -
     let mut contestants = vec![by("2").contestant("ours", expected)?, by("1").contestant("one", expected)?];
     if let Some(jaq) = by_jaq {
         contestants.push(jaq.contestant("jaq", expected)?);
+    }
+    if setting.rivals.wanted() {
         contestants.extend(jq(filter, file)?);
     }
     let speeds = take_turns(setting, work, contestants)?;

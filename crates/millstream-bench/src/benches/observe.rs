@@ -33,7 +33,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
 /// The ratio of the worker's instructions.
 fn instructions(setting: &Setting) -> Result<Results, Failure> {
     if !is_here("valgrind", "instructions")? {
-        return Ok(Results::default());
+        return Ok(Results::left_out("instructions.limit"));
     }
     let millstream = peers::millstream(&setting.progress)?;
     let items = setting.items(10_000_000, 2_000_000);
@@ -104,6 +104,8 @@ fn times(setting: &Setting) -> Result<Results, Failure> {
     let speeds = take_turns(setting, work, contestants)?;
     let ratio = speeds.ratio("unobserved", None);
     let mut results = speeds.results([ratio]);
+    // The first turn is not measured.
+    apart.remove(0);
     results.figures.push(Figure::new("spacing", "ours", apart.clone(), Unit::Seconds));
     // Samples that come too often are as wrong as those that come too seldom.
     let ratios = apart.iter().map(|apart| (SPACING / apart).min(apart / SPACING)).collect();

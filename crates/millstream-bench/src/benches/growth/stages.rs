@@ -1,5 +1,5 @@
 //! More stages: maps in boxes, so that their number is not part of a type, on one worker and on as many as improve
-//! throughput. The loop by hand calls its functions one after the other, by pointers as the boxes do.
+//! throughput. The loop by hand has all functions in it, and calls none by a pointer.
 
 use super::{Place, Step, curve, places, summed};
 use crate::failure::Failure;

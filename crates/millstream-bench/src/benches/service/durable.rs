@@ -1,6 +1,6 @@
 //! The order book with its requests in a journal, each group synced before a stage gets it: at least a million orders a
-//! second, by four clients with 4096 open requests each. `fdatasync` is the time that the disk takes for as many bytes
-//! as a group has on average, in the same turns.
+//! second, by four clients with 4096 open requests each. `fdatasync` is the time that the disk takes for 64 KiB more of
+//! a file, in the same turns.
 
 use super::{Book, CLIENTS, Order, asked, ids};
 use crate::failure::Failure;
