@@ -38,7 +38,7 @@ pub(crate) use run::{Check, RunText, Stages};
 pub(crate) use serve::Serve;
 pub(crate) use shaped::shaped;
 #[cfg(feature = "completions")]
-pub(crate) use shaped::shaped_for_manual;
+pub(crate) use shaped::{shaped_for_completions, shaped_for_manual};
 pub(crate) use upgrade::UpgradeRun;
 pub(crate) use ways::Fanout;
 pub(crate) use wc::{Total, Wc};

@@ -12,7 +12,37 @@ const MOST_COLUMNS: usize = 100;
 /// A command line as declared, with the properties that all flags share.
 pub(crate) fn shaped<F: CommandFactory>() -> Command {
     let whole = F::command().max_term_width(MOST_COLUMNS).mut_args(shaped_flag);
-    whole.mut_subcommands(|command| command.mut_args(shaped_flag))
+    whole.mut_subcommands(|command| {
+        let name = command.get_name().to_owned();
+        command.mut_args(|flag| if is_refused(&name, &flag) { flag.hide(true) } else { shaped_flag(flag) })
+    })
+}
+
+/// Whether a command always refuses this flag. It is parsed, so that the message can say why.
+fn is_refused(command: &str, flag: &Arg) -> bool {
+    match command {
+        "sleep" | "panic" | "idle" | "copying" | "pipe" | "jq" => flag.get_help_heading() == Some(STATE),
+        "serve" => ["deploy", "hash"].contains(&flag.get_id().as_str()),
+        _ => false,
+    }
+}
+
+/// The same for scripts that complete a command line, without what is hidden: `clap_complete` offers that, too.
+#[cfg(feature = "completions")]
+pub(crate) fn shaped_for_completions<F: CommandFactory>() -> Command {
+    shaped::<F>().mut_subcommands(|command| shown(&command))
+}
+
+#[cfg(feature = "completions")]
+fn shown(command: &Command) -> Command {
+    // clap wants names that live as long as the process, which ends with the script.
+    let name: &'static str = command.get_name().to_owned().leak();
+    let flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
+    let shorter = Command::new(name).args(flags).subcommands(command.get_subcommands().map(shown));
+    match command.get_about() {
+        Some(about) => shorter.about(about.clone()),
+        None => shorter,
+    }
 }
 
 /// The same for the manual, which describes every flag.

@@ -28,6 +28,34 @@ fn short_help_leaves_out_how_pipelines_are_run() {
     }
 }
 
+/// They are refused with the reason.
+#[test]
+fn flags_that_a_command_always_refuses_are_not_offered() {
+    let scene = Scene::new();
+    let refuses = |command: &str, flags: &[&str], typed: &str, why: &str| {
+        let help = scene.millstream(&format!("{command} --help"), Input::Nothing).text();
+        assert!(help.contains("--stats"), "{command}: {help}");
+        for flag in flags {
+            assert!(!help.contains(flag), "{command} --help has {flag}: {help}");
+        }
+        let seen = scene.millstream(&format!("{command} {typed}"), Input::Nothing);
+        assert!(seen.stderr.starts_with(&format!("millstream {command}: {why}")), "{command}: {}", seen.stderr);
+        assert_eq!(seen.code, Some(2), "{command}");
+    };
+    let state = ["--state", "--take-over", "--snapshot", "--fsync", "--skip-corrupt"];
+    let jq = cfg!(feature = "jq").then_some(("jq", "."));
+    for (command, args) in
+        [("sleep", ""), ("panic", "--at 1"), ("idle", ""), ("copying", ""), ("pipe", "cat")].into_iter().chain(jq)
+    {
+        let typed = format!("--state kept {args}");
+        refuses(command, &state, &typed, &format!("--state: `{command}` keeps no state; `run`, "));
+    }
+    if cfg!(feature = "serve") {
+        refuses("serve", &["--hash", "--deploy <"], "--hash", "--hash: requests come in a different order");
+        refuses("serve", &["--hash", "--deploy <"], "--deploy inline", "a service runs on rings");
+    }
+}
+
 #[test]
 fn every_command_has_examples() {
     let commands = subcommands();

@@ -42,6 +42,9 @@ fn bash_completes() {
     assert_eq!(complete("millstream upper"), "uppercase\n");
     assert_eq!(complete("millstream wc --files"), "--files0-from\n");
     assert_eq!(complete("millstream wc --total onl"), "only\n");
+    assert_eq!(complete("millstream wc --take"), "--take-over\n");
+    assert_eq!(complete("millstream pipe --take"), "\n", "it is always refused");
+    assert_eq!(complete("millstream pipe --keep"), "--keep-going\n", "what is hidden is not offered");
 }
 
 #[test]
@@ -59,6 +62,11 @@ fn manual_pages_can_be_read() {
     for command in subcommands() {
         assert!(scene.path(&format!("man1/millstream-{command}.1")).exists(), "{command}");
     }
+    let has_state = |command: &str| {
+        let page = std::fs::read_to_string(scene.path(&format!("man1/millstream-{command}.1"))).expect("a page");
+        page.replace('\\', "").contains("--take-over")
+    };
+    assert!(has_state("wc") && !has_state("pipe"));
     let nowhere = scene.millstream("man nosuch", Input::Nothing);
     assert_eq!(
         (nowhere.stderr.as_str(), nowhere.code),
