@@ -28,12 +28,15 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The default number of slots of each ring of a program.
-fn slots_of(program: &ProgramName) -> usize {
+/// The shards of a program, and the default number of slots of each ring: as a run has them.
+fn shards_and_slots(program: &ProgramName, tuning: &flags::Tuning) -> (usize, usize) {
+    let shards = tuning.shards.unwrap_or(1);
     match program {
-        ProgramName::BuiltIn(Program::Copying) => NUMBERS,
-        ProgramName::BuiltIn(Program::Spaces) => LINES,
-        _ => RING,
+        #[cfg(feature = "run")]
+        ProgramName::Text(_) => run::shards_and_slots(tuning),
+        ProgramName::BuiltIn(Program::Copying) => (shards, NUMBERS),
+        ProgramName::BuiltIn(Program::Spaces) => (shards, LINES),
+        _ => (shards, RING),
     }
 }
 
@@ -110,11 +113,11 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         flags::Command::Diff(flags) => looks::diff(flags).map(Command::Differ),
         flags::Command::Upgrade(flags) => upgrade::upgrade(flags),
         flags::Command::Verify(flags) => Ok(Command::Verify(verify(flags)?)),
-        flags::Command::Plan(flags) => Ok(Command::Plan(PlanCommand {
-            shards: flags.how.tuning.shards.unwrap_or(1),
-            how: how_to_show(&flags.how.with_slots(slots_of(&flags.program))),
-            program: flags.program,
-        })),
+        flags::Command::Plan(flags) => {
+            let (shards, slots) = shards_and_slots(&flags.program, &flags.how.tuning);
+            let how = how_to_show(&flags.how.with_slots(slots));
+            Ok(Command::Plan(PlanCommand { program: flags.program, shards, how }))
+        }
         #[cfg(feature = "top")]
         flags::Command::Top(flags) => {
             Ok(Command::Top(crate::command::Top { address: flags.address, once: flags.once, color }))
@@ -123,11 +126,10 @@ pub(crate) fn resolve(flags: flags::Flags) -> Result<Command, String> {
         flags::Command::Completions(flags) => Ok(Command::Completions(flags.shell)),
         #[cfg(feature = "completions")]
         flags::Command::Man(flags) => Ok(Command::Man(Man { dir: flags.dir.map(PathBuf::from) })),
-        flags::Command::Graph(flags) => Ok(Command::Graph(Graph {
-            shards: flags.how.tuning.shards.unwrap_or(1),
-            how: how_to_draw(&flags.how, slots_of(&flags.program)),
-            program: flags.program,
-        })),
+        flags::Command::Graph(flags) => {
+            let (shards, slots) = shards_and_slots(&flags.program, &flags.how.tuning);
+            Ok(Command::Graph(Graph { how: how_to_draw(&flags.how, slots), program: flags.program, shards }))
+        }
     }
 }
 

@@ -12,11 +12,17 @@ pub(super) fn run(flags: flags::RunText) -> Result<RunText, String> {
         Some(text) => Text::Given(text),
         None => Text::In(files.next().ok_or("no text: name a file that has one, or write it as -e TEXT")?),
     };
-    let shards = shards_of(&run.tuning);
-    // A slot holds the rows of a block: so few that memory stays small.
-    let run = with_state("run", run_with_slots((2 * shards).next_power_of_two().max(4), run)?);
+    let (shards, slots) = shards_and_slots(&run.tuning);
+    let run = with_state("run", run_with_slots(slots, run)?);
     let allowed = Allowed { keeps: kept, drops: dropped };
     Ok(RunText { text, files: files.collect(), most: max_row, shards, accepts, allowed, run })
+}
+
+/// The shards of a run, and the default number of slots of each ring.
+pub(super) fn shards_and_slots(tuning: &flags::Tuning) -> (usize, usize) {
+    let shards = shards_of(tuning);
+    // A slot holds the rows of a block: so few that memory stays small.
+    (shards, (2 * shards).next_power_of_two().max(4))
 }
 
 /// Whether a text that is posted to the run's page may replace its text.

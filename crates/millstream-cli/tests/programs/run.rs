@@ -278,8 +278,21 @@ fn programs_in_files_have_plans_graphs_and_verification() {
         let seen = scene.millstream(&format!("{command} wrong.mill"), Input::Nothing);
         assert!(seen.stderr.contains("--> wrong.mill:1:7") && seen.code == Some(2), "{command}: {seen:?}");
     }
-    let stats = run(&scene, &["p.mill", "--stats"]);
-    assert!(stats.stderr.contains("\"deploy\"") && stats.stderr.contains("where"), "{}", stats.stderr);
+    for tuning in ["", "--workers 3", "--shards 2 --ring 8"] {
+        let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+        let explained = scene.millstream(&format!("plan p.mill --json --explain {tuning}"), Input::Nothing);
+        let explained = json(&explained.text())["explain"].clone();
+        let stats = scene.millstream(&format!("run p.mill --quiet --stats {tuning}"), Input::Nothing);
+        let ran = json(&stats.stderr)["runs"][0].clone();
+        assert!(stats.stderr.contains("\"deploy\"") && stats.stderr.contains("where"), "{}", stats.stderr);
+        let tasklets = &explained["tasklets"];
+        let tasklets = tasklets["shared"].as_u64().expect("n") + tasklets["own_thread"].as_u64().expect("n");
+        assert_eq!(
+            (&ran["tasklets"], &ran["ring_bytes"]),
+            (&tasklets.into(), &explained["rings"]["bytes"]),
+            "{tuning}"
+        );
+    }
 }
 
 #[test]
