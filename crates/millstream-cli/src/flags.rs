@@ -75,8 +75,7 @@ pub(crate) enum Command {
     /// Turn a to z into A to Z, as LC_ALL=C tr a-z A-Z does
     #[command(after_long_help = examples::UPPERCASE)]
     Uppercase(OverFiles),
-    /// Begin every line with its number of spaces, as `[spaces: N]` or `[spaces: >6]`, and end the last line if it has
-    /// no end
+    /// Begin every line with its number of spaces, as `[spaces: N]` or `[spaces: >6]`; the last one gets its end, too
     #[command(after_long_help = examples::SPACES)]
     Spaces(OverLines),
     /// Run five items through stages that sleep, two of them in parallel, to show what overlaps
@@ -285,14 +284,15 @@ pub(crate) struct Tuning {
     /// Worker threads [default: as many as improve throughput, at most one for each usable core]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) workers: Option<usize>,
-    /// Slots of each ring, a power of two [default: 16 for blocks of a file, 1024 for lines of a file, 4096 for numbers
-    /// or parsed lines, 4 for each process of `pipe`]
+    /// Slots of each ring, a power of two; for blocks of a file at most 4 [default: 16; 1024 for lines of a file; 4096
+    /// for parsed lines, requests, and numbers of `copying`; 4 for each process of `pipe`; 2 for each shard of `run`
+    /// and `jq`, at least 4]
     #[arg(long, value_name = "N", value_parser = slots)]
     pub(crate) ring: Option<usize>,
     /// The most slots that a stage processes in one step
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) batch: Option<usize>,
-    /// Tasklets for the stateless stages [default: 1]
+    /// Tasklets for the stateless stages [default: 1; for `pipe` --jobs; for `run` and `jq` --workers or usable cores]
     #[arg(long, value_name = "N", value_parser = tasklets)]
     pub(crate) shards: Option<usize>,
     /// What a thread without work does [default: phased]

@@ -16,7 +16,8 @@ use std::time::Duration;
 #[command(next_help_heading = STATE)]
 pub(crate) struct Keeping {
     /// Keep the run's state in this directory, and go on from there when started again: even after a crash, the output
-    /// is that of one run. Standard output must be a file: `>> FILE`. On rings only
+    /// is that of one run. Standard output must be a file, `>> FILE`, unless only the line of `wc`, or nothing, goes
+    /// there. On rings only
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
     /// Take over from the process that has this state: go on at its number, and, for `serve` or a source that listens,
@@ -24,11 +25,11 @@ pub(crate) struct Keeping {
     /// one goes on. Without an old process, start as always
     #[arg(long, requires = "state")]
     pub(crate) take_over: bool,
-    /// Take a snapshot after N more numbers, or after S seconds [default: 1s]
+    /// Take a snapshot after N more numbers, or after S seconds [default: 1s; for `serve` 5s]
     #[arg(long, value_name = "N|Ss", requires = "state", value_parser = cadence)]
     pub(crate) snapshot_every: Option<Cadence>,
-    /// When to make standard input durable in the state's journal: each block before it is passed on (every), at most N
-    /// milliseconds later, or when the system does it (never) [default: every]
+    /// When to make standard input, posted rows or requests durable in the state's journal: before they are passed on
+    /// (every), at most N milliseconds later, or when the system does it (never) [default: every]
     #[arg(long, value_name = "every|Nms|never", requires = "state", value_parser = fsync)]
     pub(crate) fsync: Option<Fsync>,
     /// Go on although the journal is damaged, and leave out what is lost

@@ -26,7 +26,7 @@ pub(crate) struct Serve {
     /// The most requests of one client address at a time; further ones get status 429 [default: no limit]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) requests_of_one: Option<usize>,
-    /// Seconds until a connection without a request, or with a part of one, is closed
+    /// Seconds until a connection without a request, or with a part of its head, is closed. A body has 10 seconds
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = seconds)]
     pub(crate) idle: u64,
     /// The most accounts. A ledger that goes on from a snapshot keeps the limit with which it began
