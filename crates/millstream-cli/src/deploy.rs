@@ -8,7 +8,7 @@ mod keep;
 mod serve;
 mod started;
 
-use crate::config::{Deployment, Doing, RunConfig, StatsTo};
+use crate::config::{Deployment, RunConfig, StatsTo};
 use crate::hash::Hash;
 use crate::input::{FromFiles, Joined, Opening};
 use crate::interrupts::{Interrupts, Until};
@@ -90,9 +90,10 @@ impl Runs {
     pub(crate) fn new(config: RunConfig, complaints: Complaints) -> Self {
         panics::quiet_in_pipelines();
         let interrupts = Interrupts::default();
-        let looks = config.keep.as_ref().is_some_and(|keep| !matches!(keep.doing, Doing::Run { .. }));
         // Signals have their default effect on a look or a replay, which has nothing to drain, and if this fails.
-        if !looks && let Err(error) = interrupts.listen() {
+        if !config.looks()
+            && let Err(error) = interrupts.listen()
+        {
             complaints.complain(&format!("signals: {}", cause(&error)));
         }
         let hash = config.hash.then(Hash::default);

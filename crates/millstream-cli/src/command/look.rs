@@ -30,6 +30,7 @@ pub(crate) fn show_states(outcome: Outcome, seen: &Seen, stage: Option<String>) 
             Some(stage) if snapshot.stages().any(|there| there == stage) => {
                 snapshot.json(&stage).map(unwrapped).map_err(|error| error.to_string())
             }
+            Some(_) if snapshot.stages().next().is_none() => Err("no stage of this run keeps a state".to_owned()),
             Some(stage) => {
                 let there: Vec<&str> = snapshot.stages().collect();
                 Err(format!("no stage {stage:?} keeps a state; these do: {}", there.join(", ")))

@@ -233,7 +233,7 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
 
 impl RunText {
     pub(crate) fn run(self) -> Outcome {
-        let complaints = Complaints::of("run");
+        let complaints = self.run.complaints("run");
         if let Some(keep) = self.run.keep.clone() {
             return keep::run(self, keep, &complaints);
         }

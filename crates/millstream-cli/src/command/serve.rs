@@ -52,7 +52,7 @@ impl Groups for NoRequests {
 
 impl Serve {
     pub(crate) fn run(self) -> Outcome {
-        let complaints = Complaints::of("serve");
+        let complaints = self.run.complaints("serve");
         match self.run.keep.clone() {
             Some(keep) if !matches!(keep.doing, Doing::Run { .. }) => self.look(&keep, &complaints),
             _ => self.serve(complaints),

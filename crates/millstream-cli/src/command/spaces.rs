@@ -1,7 +1,6 @@
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::{Joined, Names};
-use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
@@ -102,7 +101,7 @@ fn in_eight(bytes: u64) -> u32 {
 
 impl Spaces {
     pub(crate) fn run(self) -> Outcome {
-        let complaints = Complaints::of("spaces");
+        let complaints = self.run.complaints("spaces");
         if let Some(keep) = self.run.keep.clone() {
             progress::begin_without_length("spaces", &self.files.files, self.run.quiet, Writes::AllTheTime);
             let longest = Some(self.longest);

@@ -1,7 +1,6 @@
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::{Joined, Names};
-use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
@@ -26,7 +25,7 @@ pub(crate) fn uppercase(shards: usize) -> impl Everywhere<In = Val<Block>, Out =
 
 impl Uppercase {
     pub(crate) fn run(self) -> Outcome {
-        let complaints = Complaints::of("uppercase");
+        let complaints = self.run.complaints("uppercase");
         if let Some(keep) = self.run.keep.clone() {
             progress::begin_without_length("uppercase", &self.files.files, self.run.quiet, Writes::AllTheTime);
             return Runs::kept_text(self.run, &keep, self.files, None, &complaints, &uppercase(self.shards));

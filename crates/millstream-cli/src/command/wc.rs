@@ -53,7 +53,7 @@ impl Wc {
     }
 
     fn run_through<P: Everywhere<In = Val<Block>, Out = Val<Counts, AtEnd>> + Lasting>(self, pipeline: &P) -> Outcome {
-        let complaints = Complaints::of("wc");
+        let complaints = self.run.complaints("wc");
         if let Some(keep) = self.run.keep.clone() {
             return Output::opened(&complaints, |output| self.print_kept(&keep, output, pipeline, &complaints));
         }

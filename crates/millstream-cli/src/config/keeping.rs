@@ -2,7 +2,7 @@
 
 use super::RunConfig;
 use crate::flags::{self, When, shaped};
-use crate::message::quoted;
+use crate::message::{Complaints, quoted};
 use crate::name::program;
 use clap::{CommandFactory, FromArgMatches};
 use millstream_exec::{Migrations, Snapshot};
@@ -78,8 +78,8 @@ pub(crate) enum Doing {
     Run { program: String, job: Value },
     /// Repeat a part of the run.
     Replay(Span),
-    /// Look at the states before a number; by default, at the newest snapshot.
-    Look { at: Option<When>, seen: Seen },
+    /// Look at the states before a number, for this tool; by default, at the newest snapshot.
+    Look { at: Option<When>, seen: Seen, tool: &'static str },
 }
 
 /// The place for the states that a look finds.
@@ -132,7 +132,9 @@ fn read_again(value: &Value) -> Option<OsString> {
 pub(crate) fn without_state(command: &str, run: RunConfig) -> Result<RunConfig, String> {
     match run.keep {
         None => Ok(run),
-        Some(_) => Err(format!("--state: `{command}` keeps no state; `run`, `wc`, `uppercase` and `spaces` do")),
+        Some(_) => {
+            Err(format!("--state: `{command}` keeps no state; `run`, `serve`, `wc`, `uppercase` and `spaces` do"))
+        }
     }
 }
 
@@ -177,6 +179,20 @@ pub(crate) fn other_program(dir: &Path, why: &str) -> String {
 }
 
 impl RunConfig {
+    /// The complaints of a run by this command, or of the tool that looks at the states.
+    pub(crate) fn complaints(&self, command: &'static str) -> Complaints {
+        Complaints::of(match self.keep.as_ref().map(|keep| &keep.doing) {
+            Some(Doing::Replay(_)) => "replay",
+            Some(Doing::Look { tool, .. }) => tool,
+            Some(Doing::Run { .. }) | None => command,
+        })
+    }
+
+    /// Whether it only looks at a state.
+    pub(crate) fn looks(&self) -> bool {
+        self.keep.as_ref().is_some_and(|keep| !matches!(keep.doing, Doing::Run { .. }))
+    }
+
     /// Makes a run do this with the directory, and write no reports.
     pub(crate) fn only_looks(&mut self, dir: &Path, doing: Doing) {
         if let Some(keep) = &mut self.keep {

@@ -56,7 +56,9 @@ impl Runs {
                 Outcome::WrongUse
             }
             Failed::Job(error) => {
-                self.complaints.note(&format!("--state: {why}"));
+                // A tool that looks at a state has no such flag.
+                let flag = if self.config.looks() { "" } else { "--state: " };
+                self.complaints.note(&format!("{flag}{why}"));
                 match error {
                     JobError::OtherStates { .. } | JobError::OtherVersion { .. } | JobError::NotExact { .. } => {
                         Outcome::WrongUse

@@ -186,7 +186,7 @@ impl Runs {
                 self.complaints.note(&format!("replayed the numbers from {} to {to}", replayed.began));
                 Ok(None)
             }
-            Doing::Look { at, seen } => {
+            Doing::Look { at, seen, .. } => {
                 let dir = StateDir::read(&keep.dir).map_err(JobError::State)?;
                 let to = match at {
                     Some(When::At(number)) => Some(*number),

@@ -35,7 +35,7 @@ where
     {
         let Look { dir, at, stage } = flags;
         let seen = Seen::default();
-        let outcome = self.stored("state", &dir, Doing::Look { at, seen: seen.clone() });
+        let outcome = self.stored("state", &dir, Doing::Look { at, seen: seen.clone(), tool: "state" });
         show_states(outcome, &seen, stage)
     }
 
@@ -47,7 +47,7 @@ where
         let dirs = [config::whole(&flags.dir), config::whole(&flags.other)];
         Differ { dirs }.run_with(&|dir, at| {
             let seen = Seen::default();
-            let outcome = self.stored("diff", dir, Doing::Look { at: Some(at), seen: seen.clone() });
+            let outcome = self.stored("diff", dir, Doing::Look { at: Some(at), seen: seen.clone(), tool: "diff" });
             seen_by(dir, outcome, &seen)
         })
     }

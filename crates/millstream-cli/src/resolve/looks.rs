@@ -23,7 +23,7 @@ pub(super) fn replay(flags: flags::Replay) -> Result<Replay, String> {
 pub(super) fn look(flags: flags::Look) -> Result<Look, String> {
     let flags::Look { dir, at, stage } = flags;
     let seen = Seen::default();
-    let command = stored(&dir, Doing::Look { at, seen: seen.clone() })?;
+    let command = stored(&dir, Doing::Look { at, seen: seen.clone(), tool: "state" })?;
     Ok(Look { command, seen, stage })
 }
 
@@ -39,7 +39,7 @@ pub(super) fn diff(flags: flags::Differ) -> Result<Differ, String> {
 /// A command that looks at the states at a number, and the place for the states.
 pub(crate) fn looking(dir: &Path, at: When) -> Result<(Box<Command>, Seen), String> {
     let seen = Seen::default();
-    Ok((stored(dir, Doing::Look { at: Some(at), seen: seen.clone() })?, seen))
+    Ok((stored(dir, Doing::Look { at: Some(at), seen: seen.clone(), tool: "diff" })?, seen))
 }
 
 /// The flags of a command for a look, which never accepts another text, and so needs no token.

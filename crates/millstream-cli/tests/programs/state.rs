@@ -177,11 +177,15 @@ fn the_states_at_a_number_are_shown_and_replayed() {
     assert_eq!(tool(&scene, "state state --at end --stage bytes").text().trim(), text.len().to_string());
     let beyond = tool(&scene, "state state --at 1000000");
     assert_eq!(beyond.code, Some(1));
-    assert!(beyond.stderr.contains("--state: the source: it ends at number "), "{}", beyond.stderr);
+    let said = "millstream state: the source: it ends at number ";
+    assert!(beyond.stderr.starts_with(said), "{}", beyond.stderr);
 
     whole(&scene, "uppercase --state loud --snapshot-every 1 text");
     let replayed = tool(&scene, "replay loud --from 0 --to 2");
     assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+    assert_eq!(replayed.stderr, "millstream replay: replayed the numbers from 0 to 2\n");
+    let none = tool(&scene, "state loud --stage uppercase");
+    assert_eq!((none.stderr.as_str(), none.code), ("millstream state: no stage of this run keeps a state\n", Some(2)));
     let first = usize::try_from(two).unwrap();
     assert!(replayed.stdout == text[..first].to_ascii_uppercase(), "the first two blocks");
     assert!(fs::read(scene.path("out")).unwrap() == text.to_ascii_uppercase(), "a replay writes nothing there");
