@@ -7,7 +7,7 @@ use crate::message::{indented, one_line, quoted, say, say_own};
 use crate::outcome::Outcome;
 use crate::{name, output, progress, stats, watching};
 use millstream_exec::RunError;
-use millstream_state::JobError;
+use millstream_state::{JobError, StateError};
 use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering;
 
@@ -60,7 +60,10 @@ impl Runs {
                 let flag = if self.config.looks() { "" } else { "--state: " };
                 self.complaints.note(&format!("{flag}{why}"));
                 match error {
-                    JobError::OtherStates { .. } | JobError::OtherVersion { .. } | JobError::NotExact { .. } => {
+                    JobError::OtherStates { .. }
+                    | JobError::OtherVersion { .. }
+                    | JobError::NotExact { .. }
+                    | JobError::State(StateError::OtherProgram { .. } | StateError::NotState { .. }) => {
                         Outcome::WrongUse
                     }
                     _ => Outcome::InputOrOutputFailed,

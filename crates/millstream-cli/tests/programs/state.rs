@@ -300,7 +300,7 @@ fn a_run_that_cannot_go_on_is_refused_before_the_work() {
     refused("wc --state state other", 1, "file 1 was text when the snapshot was taken");
     refused("uppercase --state state text", 2, "standard output is not a file");
     let seen = whole(&scene, "uppercase --state state text");
-    assert_eq!(seen.code, Some(1));
+    assert_eq!(seen.code, Some(2));
     assert!(seen.stderr.contains("has the state of the program `millstream wc`"), "{}", seen.stderr);
     let overwritten = File::create(scene.path("new")).unwrap();
     let mut command = scene.command("millstream", "uppercase --state fresh text");

@@ -82,7 +82,7 @@ pub(crate) fn a_file_of_another_name_goes_on_with_the_state_of_the_named_program
     assert!(said.starts_with("bank run: --state: goes on at number ") && code == Some(0), "{said}");
     assert_eq!(out(home), counts(2000));
     let (said, code) = Version("1", "other", None).runs(home, 2000);
-    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(code, Some(2), "{said}");
     for part in
         ["other run: ", "has the state of the program `bank`, and this is `other`", "its name (`Program::named`"]
     {

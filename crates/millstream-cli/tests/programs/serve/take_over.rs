@@ -206,7 +206,7 @@ fn a_second_process_that_takes_over_is_refused_and_so_is_one_without_a_state() {
     let mut other = Command::new(renamed);
     other.current_dir(scene.path("")).args(["serve", "--take-over", "--state", "state"]);
     let other = Seen::of(other.output().unwrap());
-    assert_eq!(other.code, Some(1));
+    assert_eq!(other.code, Some(2));
     assert!(other.stderr.contains("has the state of the program"), "{}", other.stderr);
     assert_eq!(
         ledger.said.lock().unwrap().matches("this process goes on").count(),
