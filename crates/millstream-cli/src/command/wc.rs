@@ -17,7 +17,7 @@ use crate::config::{Keep, RunConfig};
 use crate::deploy::{Answer, Failed, Runs, print_once};
 use crate::flags::Total;
 use crate::input::{self, FromFiles, Opening, never_waits, report};
-use crate::message::{Complaints, say};
+use crate::message::{Complaints, quoted, say};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
@@ -28,6 +28,7 @@ use millstream_core::SequenceNumber;
 use millstream_core::{AtEnd, Val};
 use millstream_exec::{Everywhere, Lasting, sink};
 use millstream_io::{Block, Blocks};
+use millstream_state::JobError;
 use names::Inputs;
 use std::ffi::{OsStr, OsString};
 
@@ -97,6 +98,12 @@ impl Wc {
                     }
                 }
                 runs.finish()
+            }
+            Err(Failed::Job(JobError::OtherStates { .. })) => {
+                let dir = quoted(keep.dir.as_os_str());
+                let remedy = "use the flags with which it was begun, or another directory";
+                complaints.note(&format!("--state: {dir} has the state of other counts: {remedy}"));
+                Outcome::WrongUse
             }
             Err(error) => runs.fail(&error),
         }

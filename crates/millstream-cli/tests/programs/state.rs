@@ -299,6 +299,7 @@ fn a_run_that_cannot_go_on_is_refused_before_the_work() {
     tool(&scene, "wc --state state --snapshot-every 1 text");
     refused("wc --state state other", 1, "file 1 was text when the snapshot was taken");
     refused("uppercase --state state text", 2, "standard output is not a file");
+    refused("wc -l --state state text", 2, "other counts: use the flags with which it was begun, or another directory");
     let seen = whole(&scene, "uppercase --state state text");
     assert_eq!(seen.code, Some(2));
     assert!(seen.stderr.contains("has the state of the program `millstream wc`"), "{}", seen.stderr);
