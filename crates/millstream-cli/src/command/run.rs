@@ -162,7 +162,7 @@ impl Text {
 
     fn say_data(&self, source: &str, complaints: &Complaints) {
         let name = quoted(self.name().as_ref());
-        complaints.note(&format!("{name} is data and not a program: without -e the first file is the program"));
+        complaints.note(&format!("{name} is data and not a program: the program is a text, in a file or after -e"));
         crate::message::say(&format!("  to read its rows: millstream run -e '{source} | count' {name}"));
     }
 }

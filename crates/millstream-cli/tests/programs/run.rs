@@ -171,10 +171,12 @@ fn rows_in_place_of_a_program_are_recognized() {
     {
         let seen = run(&scene, &[file]);
         let said = format!(
-            "millstream run: {file} is data and not a program: without -e the first file is the program\n  to read \
+            "millstream run: {file} is data and not a program: the program is a text, in a file or after -e\n  to read \
              its rows: millstream run -e '{source} | count' {file}\n"
         );
-        assert_eq!((seen.stderr, seen.code), (said, Some(2)));
+        assert_eq!((seen.stderr, seen.code), (said.clone(), Some(2)));
+        let checked = scene.millstream(&format!("check -e csv {file}"), Input::Nothing);
+        assert_eq!((checked.stderr, checked.code), (said.replacen("run", "check", 1), Some(2)));
     }
     refused(&scene, &["e.mill"], "e.mill:1:1", 2);
     refused(&scene, &["f"], "there is no stage `nosuch`", 2);
