@@ -199,8 +199,8 @@ mod tests {
         assert!(!large.together());
     }
 
-    /// A run of so many values that takes the cores for shared ones. Returns how many times its source's thread ran
-    /// the stages.
+    /// A run of `count` values that takes the cores for shared ones. Returns how many times its source's thread ran the
+    /// stages.
     fn on_shared_cores(rings: Rings, count: u64) -> u64 {
         let pool: Arc<OnceLock<Arc<Pool>>> = Arc::default();
         let seen = pool.clone();

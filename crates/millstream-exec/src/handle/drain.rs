@@ -34,8 +34,8 @@ impl<O, R: RingRunner> Handle<O, R> {
     ///
     /// Of a [`channel`](fn@crate::source::channel) or a [`fan_in`](crate::fan_in) that is the source of the run, every
     /// value that was sent is accepted. Behind another source, such as [`timeout`](fn@crate::source::timeout),
-    /// [`throttle`](fn@crate::source::throttle) or [`zip`](fn@crate::source::zip), only what that source has yielded is:
-    /// the rest is dropped. Dropping the `Sender` in place of a drain ends such a stream without a loss.
+    /// [`throttle`](fn@crate::source::throttle) or [`zip`](fn@crate::source::zip), only what that source has yielded
+    /// is: the rest is dropped. Dropping the `Sender` in place of a drain ends such a stream without a loss.
     ///
     /// # Errors
     ///
