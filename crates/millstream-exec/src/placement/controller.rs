@@ -206,8 +206,8 @@ impl Controller {
         self.wanted.is_some()
     }
 
-    /// Nothing of these choices was measured yet. If more workers were asked for than there are cores, the first trial is
-    /// of one worker a core, and soon: if no stage waits, the additional ones only take turns.
+    /// Nothing of these choices was measured yet. If more workers were asked for than there are cores, the first trial
+    /// is of one worker a core, and soon: if no stage waits, the additional ones only take turns.
     fn begins(&mut self) {
         let crowded = matches!(self.choices, Choices::Either { .. });
         (self.idle, self.upwards) = if crowded { (CROWDED, false) } else { (FIRST, true) };
