@@ -13,7 +13,7 @@ use jaq_core::path::{Opt, Part, Path};
 use jaq_json::{Error, Num, Val, ValR};
 use std::mem;
 
-/// The functions behind `*`, `/`, `%`, `|=` and `reduce`, and the variable behind `*=`. No text can contain such a name.
+/// The functions behind `*`, `/`, `%`, `|=` and `reduce`, and the variable behind `*=`. No text can have these names.
 pub(crate) const PRODUCT: &str = "!product";
 pub(crate) const QUOTIENT: &str = "!quotient";
 pub(crate) const REMAINDER: &str = "!remainder";
