@@ -32,10 +32,13 @@ use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use streams::is_gone;
 use tokio::runtime::Runtime;
 
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
+/// Why nothing is read or trimmed.
+const GONE: &str = "the application was removed, and another one may have its name";
 
 /// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader, and
 /// [waits](Log::wait) for what it has asked for itself.
@@ -139,6 +142,16 @@ impl JetStream {
         })
     }
 
+    /// Whether the application is there no more: it was removed, and another one may have its name. A server that lags
+    /// behind may say so for a moment.
+    ///
+    /// # Errors
+    ///
+    /// If the servers do not answer.
+    pub fn is_gone(&self) -> Result<bool, LogError> {
+        self.ask(is_gone(&self.records))
+    }
+
     fn subject(&self, edge: &str) -> String {
         format!("{}.{edge}", self.app)
     }
@@ -215,8 +228,10 @@ impl Log for JetStream {
         {
             let entries = follower.take(most);
             return match forbidden(&self.said) {
-                Some(why) if entries.is_empty() => Err(refused(why)),
-                _ => Ok(entries),
+                _ if !entries.is_empty() => Ok(entries),
+                Some(why) => Err(refused(why)),
+                None if follower.is_gone() => Err(LogError::Unavailable(GONE.to_owned())),
+                None => Ok(entries),
             };
         }
         let entries = self.look(edge, first, most)?;
@@ -224,8 +239,8 @@ impl Log for JetStream {
         // A reader that goes on in order gets new entries from the server.
         let reads_on = matches!(readers.get(edge), Some(Reader::Looked(next)) if *next == first);
         let reader = if reads_on {
-            let (context, stream) = (self.context.clone(), stream_name(&self.app, edge));
-            Reader::Follows(Follower::start(&self.runtime, context, stream, next, self.bell.clone()))
+            let (of, stream) = ((self.context.clone(), self.records.clone()), stream_name(&self.app, edge));
+            Reader::Follows(Follower::start(&self.runtime, of, stream, next, self.bell.clone()))
         } else {
             Reader::Looked(next)
         };
@@ -246,6 +261,13 @@ impl Log for JetStream {
     }
 
     fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {
+        if self.is_gone()? {
+            return Err(LogError::Unavailable(GONE.to_owned()));
+        }
+        // The servers would lay the end of a shorter edge there.
+        if below > self.last(edge)? + 1 {
+            return Ok(());
+        }
         self.ask(async {
             let stream = self.stream(edge).await?;
             let purged = stream.purge().sequence(below).await;

@@ -3,6 +3,7 @@
 use super::answers::{Said, forbidden, with_causes};
 use super::streams::{Made, make, unmake};
 use super::{ANSWER, JetStream};
+use async_nats::jetstream::context::RequestErrorKind;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
 use std::cell::Cell;
 use std::error::Error;
@@ -15,6 +16,9 @@ use tokio::time::{sleep, timeout};
 
 /// Connecting fails if no server has answered at all for this long.
 const CONNECTING: Duration = Duration::from_secs(3);
+/// What a server lacks that no request reaches.
+const NO_STORE: &str = ": they run without JetStream: start them with `-js`, or with a block `jetstream` in their \
+                        configuration";
 
 /// Which application on which servers, and the identity of the client.
 #[derive(Clone, Debug, Default)]
@@ -153,6 +157,14 @@ pub enum OpenError {
         /// Its name.
         app: String,
     },
+    /// The servers are there, and cannot do what they are asked for now.
+    #[error("the servers at {url} cannot do it now: {why}")]
+    Unready {
+        /// Where.
+        url: String,
+        /// The last reason.
+        why: String,
+    },
     /// The servers refuse the request.
     #[error("the servers at {url} refuse: {why}")]
     Refused {
@@ -224,13 +236,14 @@ fn connected<T>(
     let said = Said::default();
     let answer = runtime.block_on(async {
         let mut last = "it did not answer in time".to_owned();
-        let begun = Instant::now();
+        let (begun, is_connected) = (Instant::now(), Cell::new(false));
         let trying = async {
             let mut client = None;
             loop {
                 let attempt = async {
                     if client.is_none() {
                         client = Some(login(access, said.clone()).await?);
+                        is_connected.set(true);
                     }
                     let client = client.clone().ok_or_else(|| Attempt::Again(String::new()))?;
                     asks(client).await
@@ -253,7 +266,14 @@ fn connected<T>(
             }
         };
         let tried = timeout(patience, trying).await;
-        tried.unwrap_or_else(|_| Err(OpenError::NoServer { url: url(), why: last }))
+        tried.unwrap_or_else(|_| {
+            let (url, why) = (url(), last);
+            let hint = if why.contains(&RequestErrorKind::NoResponders.to_string()) { NO_STORE } else { "" };
+            Err(match is_connected.get() {
+                true => OpenError::Unready { url, why: why + hint },
+                false => OpenError::NoServer { url, why },
+            })
+        })
     })?;
     Ok((runtime, said, answer))
 }

@@ -184,7 +184,8 @@ impl JetStream {
                 read.map_err(|error| unavailable(&error))
             })?;
             if read == 0 {
-                return Ok(Some(bytes));
+                // A server that lags behind may not have all of its parts yet.
+                return Ok((bytes.len() >= object.info().size).then_some(bytes));
             }
         }
     }

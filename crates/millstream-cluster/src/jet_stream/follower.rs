@@ -1,12 +1,14 @@
 //! A reader that has read all entries: the server sends it new ones.
 
 use super::bell::Bell;
+use super::streams::is_gone;
 use crate::Entry;
-use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::{Context, kv};
 use futures_util::StreamExt;
 use std::error::Error;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -17,6 +19,8 @@ use tokio::time::sleep;
 const AHEAD: usize = 128;
 /// After twice this long without a message from the server, the consumer is made again.
 const HEARTBEAT: Duration = Duration::from_millis(500);
+/// The time before the next try after one that failed, and after one that found another application.
+const AGAIN: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 
 /// Gets the entries of an edge as they come. When it is dropped, the server forgets its consumer: positions are in
 /// snapshots.
@@ -24,6 +28,8 @@ pub(super) struct Follower {
     /// The number of the entry that is read next.
     pub(super) next: u64,
     entries: Receiver<Entry>,
+    /// Whether the edge is that of another application now.
+    gone: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
 
@@ -34,20 +40,34 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    pub(super) fn start(runtime: &Runtime, context: Context, stream: String, next: u64, bell: Arc<Bell>) -> Self {
+    /// Follows a stream of the application with these records.
+    pub(super) fn start(
+        runtime: &Runtime,
+        (context, records): (Context, kv::Store),
+        stream: String,
+        next: u64,
+        bell: Arc<Bell>,
+    ) -> Self {
         let (sender, entries) = channel(AHEAD);
+        let gone = Arc::new(AtomicBool::new(false));
+        let is_another = gone.clone();
         let task = runtime.spawn(async move {
             let mut next = next;
             loop {
                 // The failure is the server's, and temporary.
-                _ = follow(&context, &stream, &mut next, &sender, &bell).await;
+                _ = follow((&context, &records), &stream, &mut next, (&sender, &is_another), &bell).await;
                 if sender.is_closed() {
                     return;
                 }
-                sleep(Duration::from_millis(20)).await;
+                sleep(AGAIN[usize::from(is_another.load(Ordering::Relaxed))]).await;
             }
         });
-        Follower { next, entries, task }
+        Follower { next, entries, gone, task }
+    }
+
+    /// Whether the edge is that of another application, of which no entry is taken.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
     }
 
     /// The entries that have come, at most this many.
@@ -64,10 +84,10 @@ impl Follower {
 }
 
 async fn follow(
-    context: &Context,
+    (context, records): (&Context, &kv::Store),
     stream: &str,
     next: &mut u64,
-    sender: &Sender<Entry>,
+    (sender, is_another): (&Sender<Entry>, &AtomicBool),
     bell: &Bell,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let config = pull::Config {
@@ -79,6 +99,12 @@ async fn follow(
         ..pull::Config::default()
     };
     let consumer = context.create_consumer_on_stream(config, stream).await?;
+    // A stream of the same name may be another one's; a consumer stays with its stream.
+    let gone = is_gone(records).await?;
+    is_another.store(gone, Ordering::Relaxed);
+    if gone {
+        return Ok(());
+    }
     let asks = consumer.stream().max_messages_per_batch(AHEAD).heartbeat(HEARTBEAT).expires(HEARTBEAT * 20);
     let mut messages = asks.messages().await?;
     while let Some(message) = messages.next().await {

@@ -6,9 +6,13 @@ use super::{ANSWER, JetStream, stream_name};
 use crate::LogError;
 use async_nats::Client;
 use async_nats::jetstream::stream::{DiscardPolicy, StorageType};
-use async_nats::jetstream::{Context, context, kv, object_store, stream};
+use async_nats::jetstream::{Context, ErrorCode, context, kv, object_store, stream};
 use std::cell::Cell;
 use std::error::Error;
+
+/// The servers' refusals of a change that they may take later, as after one of them was started again.
+const PASSES: [ErrorCode; 3] =
+    [ErrorCode::CLUSTER_NO_PEERS, ErrorCode::CLUSTER_NOT_AVAILABLE, ErrorCode::INSUFFICIENT_RESOURCES];
 
 pub(super) struct Made {
     pub(super) context: Context,
@@ -36,12 +40,12 @@ impl JetStream {
                 if now == *before {
                     return Ok(());
                 }
-                match self.context.update_stream(now).await {
-                    Ok(_) => Ok(()),
-                    Err(error) if matches!(error.kind(), context::CreateStreamErrorKind::JetStream(_)) => {
+                let Err(error) = self.context.update_stream(now).await else { return Ok(()) };
+                match error.kind() {
+                    context::CreateStreamErrorKind::JetStream(why) if !PASSES.contains(&why.error_code()) => {
                         Err(refused(format!("stream {name}: {}", with_causes(&error))))
                     }
-                    Err(error) => Err(unavailable(&error)),
+                    _ => Err(LogError::Unavailable(format!("stream {name}: {}", with_causes(&error)))),
                 }
             })
         };
@@ -52,6 +56,16 @@ impl JetStream {
     pub(super) async fn is_removed(&self) -> bool {
         let [records, _] = buckets(&self.app);
         self.context.get_stream(records).await.is_err_and(|error| is_absent(&error))
+    }
+}
+
+/// Whether the records are not those that were opened any more. They are made first and removed first: while they are
+/// there, so are the other streams.
+pub(super) async fn is_gone(records: &kv::Store) -> Result<bool, LogError> {
+    match records.stream.get_info().await {
+        Ok(info) => Ok(info.created != records.stream.cached_info().created),
+        Err(error) if is_absent(&error) => Ok(true),
+        Err(error) => Err(unavailable(&error)),
     }
 }
 

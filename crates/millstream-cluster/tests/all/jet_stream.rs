@@ -3,10 +3,13 @@
 use crate::schedules::edges;
 use crate::server::Server;
 use crate::sums::{self, RIGHT};
+use crate::until::until;
 use millstream_cluster::{
     Access, App, Batch, Feeder, Ingress, JetStream, Log, LogError, Login, MemoryLog, OpenError, Options, Replica, Step,
     Streams, cut,
 };
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -18,7 +21,7 @@ fn connect(server: &Server, capacity: u32) -> JetStream {
 
 /// What every log does, with room for 3 entries.
 fn contract(log: &impl Log) {
-    assert_eq!(log.last("in"), Ok(0));
+    assert_eq!((log.last("in"), log.kept("in")), (Ok(0), Ok(1..1)));
     assert_eq!(log.read_from("in", 1, 10), Ok(vec![]));
     assert_eq!(log.append_if("in", 1, b"x"), Err(LogError::Conflict));
     for (last, bytes) in [b"one", b"two", b"six"].into_iter().enumerate() {
@@ -32,12 +35,16 @@ fn contract(log: &impl Log) {
     assert_eq!((numbers(1, 2), numbers(2, 9), numbers(4, 9)), (vec![1, 2], vec![2, 3], vec![]));
     assert_eq!(log.read_from("in", 2, 1).unwrap()[0].bytes, b"two"[..]);
     log.trim("in", 3).unwrap();
-    assert_eq!((numbers(1, 9), log.last("in")), (vec![3], Ok(3)));
+    assert_eq!((numbers(1, 9), log.last("in"), log.kept("in")), (vec![3], Ok(3), Ok(3..4)));
     log.trim("in", 2).unwrap();
     assert_eq!(log.append_if("in", 3, b"four"), Ok(()));
     log.trim("in", 5).unwrap();
     assert_eq!((numbers(1, 9), log.last("in")), (vec![], Ok(4)));
+    log.trim("in", 99).unwrap();
+    assert_eq!((log.last("in"), log.kept("in")), (Ok(4), Ok(5..5)));
     assert_eq!(log.append_if("in", 4, b"five"), Ok(()));
+    log.trim("in", 99).unwrap();
+    assert_eq!((numbers(1, 9), log.last("in"), log.kept("in")), (vec![5], Ok(5), Ok(5..6)));
 
     assert_eq!(log.get("key"), Ok(None));
     assert_eq!(log.compare_and_set("key", 0, b"a"), Ok(()));
@@ -128,6 +135,72 @@ fn a_batch_that_the_server_does_not_take_is_named_with_its_size() {
     assert!(error.to_string().starts_with("edge \"in\", batch 1: it has 70"), "{error}");
     assert!(error.to_string().contains(" bytes, and the servers take 65536 at most: raise `max_payload`"), "{error}");
     assert_eq!((log.last("in"), log.last("out")), (Ok(0), Ok(1)));
+}
+
+/// Asks the server for what no client of a log asks for.
+fn request(server: &Server, subject: &str, asks: &str) {
+    let mut client = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let size = asks.len();
+    write!(
+        client,
+        "CONNECT {{\"verbose\":false}}\r\nSUB _INBOX.test 1\r\nPUB {subject} _INBOX.test {size}\r\n{asks}\r\n"
+    )
+    .unwrap();
+    let mut lines = BufReader::new(client).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("MSG ")));
+    let answer = lines.next().unwrap();
+    assert!(answer.contains("\"success\":true"), "{answer}");
+}
+
+#[test]
+fn a_blob_of_which_a_server_has_only_some_parts_is_not_there_yet() {
+    let Some(server) = Server::start("a_blob_of_which_a_server_has_only_some_parts_is_not_there_yet") else { return };
+    let log = connect(&server, 3);
+    let states = vec![7; 300_000];
+    log.put_blob("out.1", &states).unwrap();
+    assert!(log.blob("out.1").unwrap().is_some_and(|read| read == states));
+    let purge = "{\"filter\":\"$O.test-blobs.C.>\",\"keep\":2}";
+    request(&server, "$JS.API.STREAM.PURGE.OBJ_test-blobs", purge);
+    assert_eq!(log.blob("out.1"), Ok(None));
+}
+
+#[test]
+fn the_next_application_of_a_name_is_neither_read_nor_trimmed_for_the_one_before() {
+    let test = "the_next_application_of_a_name_is_neither_read_nor_trimmed_for_the_one_before";
+    let Some(server) = Server::start(test) else { return };
+    let log = connect(&server, 10);
+    (0..3).for_each(|last| log.append_if("in", last, b"old").unwrap());
+    // It reads on from there.
+    assert_eq!(log.read_from("in", 1, 10).unwrap().len(), 3);
+    assert_eq!((log.read_from("in", 4, 10), log.is_gone()), (Ok(vec![]), Ok(false)));
+    let access = Access { url: server.url(), app: "test".to_owned(), ..Access::default() };
+    JetStream::remove(&access, &["in".to_owned(), "out".to_owned()], Duration::from_secs(30)).unwrap();
+    let next = connect(&server, 10);
+    (0..6).for_each(|last| next.append_if("in", last, b"new").unwrap());
+    until("it is gone", || log.is_gone() == Ok(true));
+    until("an error", || match log.read_from("in", 4, 10) {
+        Ok(entries) => {
+            assert!(entries.is_empty(), "{entries:?}");
+            false
+        }
+        Err(error) => error.to_string().contains("the application was removed"),
+    });
+    assert!(matches!(log.trim("in", 4), Err(LogError::Unavailable(_))));
+    assert_eq!(next.read_from("in", 1, 10).unwrap().len(), 6);
+}
+
+#[test]
+fn a_server_without_a_store_is_said_to_need_one() {
+    let test = "a_server_without_a_store_is_said_to_need_one";
+    let Some(server) = Server::configured(test, "jetstream: disabled\n") else { return };
+    let access = Access { url: server.url(), app: "test".to_owned(), ..Access::default() };
+    let streams = Streams { edges: App::edges(), replicas: 1, capacity: 10 };
+    let create = || JetStream::create(&access, &streams, Duration::from_millis(500)).unwrap_err();
+    let error = (0..60).map(|_| create()).find(|error| !matches!(error, OpenError::NoServer { .. })).unwrap();
+    assert!(
+        matches!(error, OpenError::Unready { .. }) && error.to_string().contains("start them with `-js`"),
+        "{error}"
+    );
 }
 
 #[test]
