@@ -3,6 +3,7 @@
 use crate::cluster::{Cluster, Worker, lines};
 use crate::scene::{Seen, ended};
 use std::fs::{File, OpenOptions, read, write};
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
@@ -68,8 +69,12 @@ fn a_reader_with_a_position_goes_on_where_it_was() {
     let so_far = format!("{reads} --so-far");
     let seen = read_into(&cluster, &so_far);
     assert_eq!((seen.code, seen.text().as_str()), (Some(0), "before\nA\nB\nC\n"), "{}", seen.stderr);
-    // As if it had been killed after it printed a part of what comes next.
+    // As if it had been killed after it printed a part of what comes next, and the machine had been started again,
+    // which may give the device of the output another number.
     write(cluster.scene.path("out"), "before\nA\nB\nC\nD").unwrap();
+    let mut place: serde_json::Value = serde_json::from_slice(&read(cluster.scene.path("place")).unwrap()).unwrap();
+    place["output"][0] = serde_json::json!(1);
+    write(cluster.scene.path("place"), place.to_string()).unwrap();
     cluster.done("cluster feed --app a --batch 1 --end", b"d\ne\n");
     computed(&cluster);
     // Twice: the second one finds that all is printed.
@@ -82,6 +87,10 @@ fn a_reader_with_a_position_goes_on_where_it_was() {
     let seen = read_into(&cluster, reads);
     assert_eq!((seen.code, seen.text().as_str()), (Some(2), "other"));
     assert!(seen.stderr.contains("standard output has only 5: to begin a new output"), "{}", seen.stderr);
+    write(cluster.scene.path("out"), "before\nA\nB\nC\nX\nY\nZ\n").unwrap();
+    let seen = read_into(&cluster, reads);
+    assert_eq!((seen.code, seen.text().as_str()), (Some(2), "before\nA\nB\nC\nX\nY\nZ\n"));
+    assert!(seen.stderr.contains("standard output has others: to begin a new output"), "{}", seen.stderr);
     write(cluster.scene.path("out"), "before\nA\nB\nC\nD\nE\n").unwrap();
     drop(worker);
     cluster.done("cluster rm --app a --force", b"");
@@ -136,4 +145,49 @@ fn a_reader_with_a_position_that_is_killed_prints_every_batch_once() {
     assert_eq!(ended(&mut reader.0).code(), Some(0));
     let printed = std::fs::read_to_string(cluster.scene.path("out")).unwrap();
     assert!(printed == text.to_uppercase(), "{} bytes of {}", printed.len(), text.len());
+}
+
+#[test]
+fn a_reader_trims_what_one_before_it_has_printed() {
+    let some = "{ user: some, password: p, permissions: { publish: { deny: [\"$JS.API.STREAM.PURGE.a-out\"] } } }";
+    let users = format!("no_auth_user: all\nauthorization {{ users: [\n{{ user: all, password: p }}\n{some}\n] }}\n");
+    let Some(cluster) = Cluster::start("a_reader_trims_what_one_before_it_has_printed", &users) else { return };
+    let text = lines(24);
+    write(cluster.scene.path("text"), &text).unwrap();
+    cluster.done("cluster apply uppercase --app a --capacity 8", b"");
+    let _worker = cluster.worker("a");
+    let feed = cluster.command("cluster feed --app a --batch 1 --end text").stdout(Stdio::null()).spawn();
+    let mut feed = Worker(feed.unwrap());
+    while cluster.status("a")["output"]["entries"] != 8 {
+        sleep(Duration::from_millis(20));
+    }
+    let start = |args: &str| {
+        let into = OpenOptions::new().create(true).append(true).open(cluster.scene.path("out")).unwrap();
+        let mut command = cluster.command(&format!("cluster read --app a --position place --trim {args}"));
+        Worker(command.env("MILLSTREAM_NATS_PASSWORD", "p").stdout(into).stderr(Stdio::null()).spawn().unwrap())
+    };
+    // As if it was killed before it trimmed: nothing more comes until that is done.
+    assert_eq!(ended(&mut start("--nats-user some").0).code(), Some(1));
+    let printed = || std::fs::read_to_string(cluster.scene.path("out")).unwrap();
+    assert_eq!(printed().lines().count(), 8);
+    assert_eq!((ended(&mut start("").0).code(), ended(&mut feed.0).code()), (Some(0), Some(0)));
+    assert_eq!(printed(), text.to_uppercase());
+}
+
+#[test]
+fn a_reader_says_that_it_waits_for_the_servers() {
+    let Some((mut cluster, worker)) = uppercase("a_reader_says_that_it_waits_for_the_servers", "a\n", "") else {
+        return;
+    };
+    computed(&cluster);
+    let mut reader = cluster.command("cluster read --app a");
+    let mut reader = Worker(reader.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(reader.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "A\n");
+    cluster.server.kill();
+    line.clear();
+    BufReader::new(reader.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("waiting for the servers: "), "{line}");
+    drop(worker);
 }

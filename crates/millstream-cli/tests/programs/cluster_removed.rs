@@ -1,8 +1,9 @@
-//! `cluster rm --force` while workers run.
+//! `cluster rm --force` while workers and readers run.
 
 use crate::cluster::{Cluster, Worker};
 use crate::scene::ended;
-use std::io::{BufRead, BufReader};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
@@ -34,4 +35,31 @@ fn workers_of_an_application_that_is_removed_end_and_do_not_work_for_the_next_on
     assert!(line.contains("count: the application was removed while this worker ran for it"), "{line}");
     let _worker = cluster.worker("count");
     assert_eq!(cluster.done("cluster read --app count", b"").text(), "TO BE\n");
+}
+
+#[test]
+fn a_reader_of_an_application_that_is_removed_ends_and_reads_nothing_of_the_next_one() {
+    let test = "a_reader_of_an_application_that_is_removed_ends_and_reads_nothing_of_the_next_one";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    cluster.done("cluster apply uppercase --app a", b"");
+    let mut worker = cluster.worker("a");
+    cluster.done("cluster feed --app a --batch 1", b"a\nb\nc\n");
+    let into = OpenOptions::new().create(true).append(true).open(cluster.scene.path("out")).unwrap();
+    let mut reader = cluster.command("cluster read --app a --position place --trim");
+    let mut reader = Worker(reader.stdout(into).stderr(Stdio::piped()).spawn().unwrap());
+    let printed = || std::fs::read_to_string(cluster.scene.path("out")).unwrap();
+    while printed() != "A\nB\nC\n" || cluster.status("a")["output"]["entries"] != 1 {
+        sleep(Duration::from_millis(20));
+    }
+    cluster.done("cluster rm --app a --force", b"");
+    cluster.done("cluster apply uppercase --app a", b"");
+    assert_eq!(ended(&mut worker.0).code(), Some(2));
+    let _worker = cluster.worker("a");
+    cluster.done("cluster feed --app a --batch 1 --end", b"u\nv\nw\nx\ny\nz\n");
+    assert_eq!(ended(&mut reader.0).code(), Some(2));
+    let mut said = String::new();
+    reader.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("a: the application was removed while this reader ran for it"), "{said}");
+    assert_eq!(printed(), "A\nB\nC\n");
+    assert_eq!(cluster.done("cluster read --app a", b"").text(), "U\nV\nW\nX\nY\nZ\n");
 }

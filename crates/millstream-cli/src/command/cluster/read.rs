@@ -19,6 +19,10 @@ const AT_ONCE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the servers may be silent without a message.
 const SOON: Duration = Duration::from_secs(2);
+/// The time between two looks for the application while nothing comes.
+const LOOKS: Duration = Duration::from_millis(500);
+/// If this many of them in a row do not find it, it was removed: a server that lags behind may not have it.
+const REMOVED: u32 = 10;
 
 #[derive(Debug)]
 pub(crate) struct Read {
@@ -62,7 +66,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn print(mut self) -> Result<(), Outcome> {
         let mut position = self.position()?;
-        let mut quiet = Silence::default();
+        let mut quiet = Silence::new();
         let until = match self.read.so_far {
             true => {
                 let last = answered(|| self.log.last(App::OUTPUT));
@@ -73,19 +77,20 @@ impl Reading<'_> {
         let begins = position.as_ref().map_or(self.read.from.unwrap_or(1), Position::next);
         // The batch before is read again: it shows that the edge is the same one, and whether it is the last.
         let again = position.as_ref().filter(|position| position.has_begun()).map(|_| begins - 1);
-        let (mut next, mut trimmed, mut ended) = (again.unwrap_or(begins), begins, false);
+        // A reader that died may have printed batches that it has not trimmed.
+        let trimmed = if again.is_some() { 0 } else { begins - 1 };
+        let (mut next, mut trimmed, mut ended) = (again.unwrap_or(begins), trimmed, false);
         while self.interrupts.first().is_none() && until.is_none_or(|until| next <= until) {
-            let entries = match self.log.read_from(App::OUTPUT, next, AT_ONCE) {
-                Ok(entries) => entries,
-                Err(LogError::Unavailable(why)) => {
-                    quiet.note(&why, self.complaints);
-                    continue;
-                }
+            let (entries, why) = match self.log.read_from(App::OUTPUT, next, AT_ONCE) {
+                Ok(entries) => (entries, None),
+                Err(LogError::Unavailable(why)) => (Vec::new(), Some(why)),
                 Err(error) => return Err(log_failed(&error, self.complaints)),
             };
-            quiet = Silence::default();
             if entries.is_empty() {
+                self.is_there(&mut quiet, why)?;
                 self.log.wait(PAUSE);
+            } else {
+                quiet = Silence::new();
             }
             let before = next.max(begins);
             for Entry { number, bytes } in entries {
@@ -111,16 +116,17 @@ impl Reading<'_> {
                     position.printed(number, &bytes, &text);
                 }
             }
-            if let Some(position) = position.as_ref().filter(|_| next > before) {
+            if let Some(position) = position.as_mut().filter(|_| next > before) {
                 position.save().map_err(|unfit| self.unfit(unfit))?;
             }
-            if self.read.trim && next > trimmed {
-                // The last batch stays, and shows where the edge ends. Without an answer the next trim removes these
-                // batches.
-                if let Err(refused @ LogError::Refused(_)) = self.log.trim(App::OUTPUT, next - 1) {
-                    return Err(log_failed(&refused, self.complaints));
+            // The last batch stays, and shows where the edge ends. A trim without an answer is tried again, also when
+            // nothing comes: a full edge gets no batch before it.
+            if self.read.trim && next >= begins && next - 1 > trimmed {
+                match self.log.trim(App::OUTPUT, next - 1) {
+                    Ok(()) => trimmed = next - 1,
+                    Err(LogError::Unavailable(_)) => {}
+                    Err(error) => return Err(log_failed(&error, self.complaints)),
                 }
-                trimmed = next;
             }
             if ended {
                 return Ok(());
@@ -129,6 +135,33 @@ impl Reading<'_> {
         if position.is_none() {
             self.complaints.note(&format!("stopped before batch {next}: `--from {next}` goes on there"));
         }
+        Ok(())
+    }
+
+    /// Looks for the application from time to time while nothing comes, for this reason if there is one.
+    fn is_there(&self, quiet: &mut Silence, mut why: Option<String>) -> Result<(), Outcome> {
+        if quiet.looked.elapsed() < LOOKS {
+            return Ok(());
+        }
+        quiet.looked = Instant::now();
+        match self.log.is_gone() {
+            Ok(false) => quiet.gone = 0,
+            Ok(true) => {
+                why = None;
+                quiet.gone += 1;
+            }
+            Err(LogError::Unavailable(silent)) => _ = why.get_or_insert(silent),
+            Err(error) => return Err(log_failed(&error, self.complaints)),
+        }
+        if quiet.gone >= REMOVED {
+            let app = &self.read.servers.access.app;
+            self.complaints.complain(&format!(
+                "{app}: the application was removed while this reader ran for it: one that has its name now is another \
+                 one"
+            ));
+            return Err(Outcome::WrongUse);
+        }
+        quiet.note(why, self.complaints);
         Ok(())
     }
 
@@ -190,20 +223,30 @@ impl Reading<'_> {
     }
 }
 
-/// Since when the servers do not answer.
-#[derive(Default)]
+/// A time in which nothing comes.
 struct Silence {
+    /// When the application was looked for last.
+    looked: Instant,
+    /// How many looks in a row have not found it.
+    gone: u32,
+    /// Since when the servers do not answer, if they do not.
     since: Option<Instant>,
     said: bool,
 }
 
 impl Silence {
-    fn note(&mut self, why: &str, complaints: &Complaints) {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() > SOON && !self.said {
+    fn new() -> Self {
+        Silence { looked: Instant::now(), gone: 0, since: None, said: false }
+    }
+
+    fn note(&mut self, why: Option<String>, complaints: &Complaints) {
+        let Some(why) = why else {
+            (self.since, self.said) = (None, false);
+            return;
+        };
+        if self.since.get_or_insert_with(Instant::now).elapsed() > SOON && !self.said {
             self.said = true;
             complaints.note(&format!("waiting for the servers: {why}"));
         }
-        std::thread::sleep(PAUSE);
     }
 }

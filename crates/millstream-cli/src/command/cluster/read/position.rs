@@ -12,11 +12,13 @@ use millstream_state::disk::RealDisk;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::Hasher;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 const STANDARD_OUTPUT: &str = "/dev/stdout";
 const FORMAT: u32 = 1;
+/// The most bytes of an output's end by which it is known.
+const TAIL: u64 = 64;
 
 /// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,9 +29,13 @@ struct Noted {
     next: u64,
     /// The hash of the batch before it, if one was printed.
     last: Option<u64>,
-    /// The output: its device and its number there, and its length before batch `next`.
+    /// The output: its device and its number there, and its length before batch `next`. The device has another number
+    /// after a reboot on some file systems.
     output: (u64, u64),
     bytes: u64,
+    /// The hash of the last of these bytes; files of earlier versions have none.
+    #[serde(default)]
+    tail: Option<u64>,
 }
 
 /// A file of a place, and the output.
@@ -51,6 +57,15 @@ fn hash(batch: &[u8]) -> u64 {
     let mut hasher = StableHasher::default();
     hasher.write(batch);
     hasher.finish()
+}
+
+/// The hash of the last of these first bytes of a file.
+fn tail(mut file: &File, bytes: u64) -> io::Result<u64> {
+    let begins = bytes.saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(begins))?;
+    let mut last = Vec::new();
+    file.take(bytes - begins).read_to_end(&mut last)?;
+    Ok(hash(&last))
 }
 
 impl Position {
@@ -85,7 +100,8 @@ impl Position {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let app = app.to_owned();
-                let noted = Noted { format: FORMAT, app, next: from, last: None, output: file, bytes: length };
+                let tail = Some(tail(&output, length).map_err(&of_output)?);
+                let noted = Noted { format: FORMAT, app, next: from, last: None, output: file, bytes: length, tail };
                 let position = Position { path, noted, output };
                 position.write()?;
                 return Ok(position);
@@ -100,8 +116,17 @@ impl Position {
         if noted.app != app {
             return Err(wrong(&format!("{shown} is for the application {}: take another file", noted.app)));
         }
-        if noted.output != file || bytes > length {
-            let other = if noted.output == file { format!("has only {length}") } else { "is another file".to_owned() };
+        let is_same = noted.output.1 == file.1;
+        let ends_so = || match noted.tail {
+            Some(noted) => tail(&output, bytes).map(|tail| tail == noted),
+            None => Ok(true),
+        };
+        if !is_same || bytes > length || !ends_so().map_err(&of_output)? {
+            let other = match is_same {
+                true if bytes > length => format!("has only {length}"),
+                true => "has others".to_owned(),
+                false => "is another file".to_owned(),
+            };
             return Err(wrong(&format!(
                 "{shown} notes an output of {bytes} bytes before batch {next}, and standard output {other}: to begin \
                  a new output with that batch, remove {shown} and write `--from {next}`"
@@ -139,9 +164,10 @@ impl Position {
     }
 
     /// Syncs the output, and notes it.
-    pub(super) fn save(&self) -> Result<(), Unfit> {
+    pub(super) fn save(&mut self) -> Result<(), Unfit> {
         let failed = |error| Unfit(format!("standard output: {}", cause(&error)), Outcome::InputOrOutputFailed);
         self.output.sync_data().map_err(failed)?;
+        self.noted.tail = Some(tail(&self.output, self.noted.bytes).map_err(failed)?);
         self.write()
     }
 
