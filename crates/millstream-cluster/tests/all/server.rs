@@ -12,13 +12,19 @@ pub(crate) fn program(test: &str) -> Option<PathBuf> {
     let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("nats-server");
     let program = if installed.exists() { installed } else { PathBuf::from("nats-server") };
     let version = Command::new(&program).arg("--version").output();
-    if version.is_ok_and(|output| output.status.success()) {
+    if version.is_ok_and(|output| version_of(&String::from_utf8_lossy(&output.stdout)) >= Some((2, 12))) {
         return Some(program);
     }
-    let reason = "nats-server is not on PATH; `cargo xtask nats` installs it";
+    let reason = "nats-server 2.12 or later is not on PATH; `cargo xtask nats` installs it";
     assert!(std::env::var("MILLSTREAM_REQUIRE").as_deref() != Ok("all"), "{reason}");
     eprintln!("SKIPPED {test}: {reason}");
     None
+}
+
+/// The first two numbers of `nats-server: v2.15.2`.
+fn version_of(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().rsplit_once('v')?.1.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
 }
 
 pub(crate) struct Server {
