@@ -4,6 +4,7 @@
 //! server's. Streams refuse entries beyond their bounds. Positions are in snapshots and not in consumers of the server:
 //! entries are read by number, and a reader that has read all of them gets new ones as they come.
 
+mod absent;
 mod access;
 mod answers;
 mod bell;
@@ -17,6 +18,7 @@ pub use access::{Access, Login, OpenError, Streams, Tls};
 
 use crate::log::Answered;
 use crate::{Entry, Log, LogError, Record, Sent};
+use absent::is_gone;
 use answers::{Said, Waiting, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
@@ -32,7 +34,6 @@ use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use streams::is_gone;
 use tokio::runtime::Runtime;
 
 /// How long a call waits for its answer.

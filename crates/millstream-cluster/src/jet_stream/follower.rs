@@ -1,7 +1,7 @@
 //! A reader that has read all entries: the server sends it new ones.
 
+use super::absent::is_gone;
 use super::bell::Bell;
-use super::streams::is_gone;
 use crate::Entry;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::{Context, kv};

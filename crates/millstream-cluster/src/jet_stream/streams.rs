@@ -1,5 +1,6 @@
 //! The streams of an application on the servers: made, changed and removed.
 
+use super::absent::is_absent;
 use super::access::{Access, Attempt, OpenError, Streams};
 use super::answers::{refused, unavailable, with_causes};
 use super::{ANSWER, JetStream, stream_name};
@@ -59,16 +60,6 @@ impl JetStream {
     }
 }
 
-/// Whether the records are not those that were opened any more. They are made first and removed first: while they are
-/// there, so are the other streams.
-pub(super) async fn is_gone(records: &kv::Store) -> Result<bool, LogError> {
-    match records.stream.get_info().await {
-        Ok(info) => Ok(info.created != records.stream.cached_info().created),
-        Err(error) if is_absent(&error) => Ok(true),
-        Err(error) => Err(unavailable(&error)),
-    }
-}
-
 /// The streams of the records and of the snapshots.
 fn buckets(app: &str) -> [String; 2] {
     [format!("KV_{app}-records"), format!("OBJ_{app}-blobs")]
@@ -79,11 +70,6 @@ fn buckets(app: &str) -> [String; 2] {
 fn streams_of(app: &str, edges: &[String]) -> Vec<String> {
     let [records, blobs] = buckets(app);
     [records].into_iter().chain(edges.iter().map(|edge| stream_name(app, edge))).chain([blobs]).collect()
-}
-
-/// Whether a stream is not there.
-fn is_absent(error: &dyn Error) -> bool {
-    with_causes(error).contains("stream not found")
 }
 
 async fn is_there(context: &Context, name: &str) -> Result<bool, Attempt> {
