@@ -20,12 +20,12 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// `evolve`: kill workers of a population, and now and then its master. `state`: kill programs that keep their
     /// state, and start them again; exit with 4 at the first byte of output, or the first row, that differs.
-    /// `cluster`: kill and stop the workers, the feed and the three servers of a word count on NATS, and start them
-    /// again; exit with 4 if the output is not the model's. `serve`: kill a ledger whose clients repeat what was not
-    /// answered; exit with 4 if a request was done twice or by half, or an answered one is lost; with `--change`, after
-    /// 100 new processes have taken over, of which no client may see anything. `ingest`: the same with a run over
-    /// posted rows; exit with 4 if an acknowledged row is lost or there twice, if a row is there that was not taken, or
-    /// if an output is not that of one run
+    /// `cluster`: kill and stop the workers, the feed, the reader and the three servers of a word count on NATS, and
+    /// start them again; exit with 4 if the output is not the model's. `serve`: kill a ledger whose clients repeat what
+    /// was not answered; exit with 4 if a request was done twice or by half, or an answered one is lost; with
+    /// `--change`, after 100 new processes have taken over, of which no client may see anything. `ingest`: the same
+    /// with a run over posted rows; exit with 4 if an acknowledged row is lost or there twice, if a row is there that
+    /// was not taken, or if an output is not that of one run
     #[arg(value_parser = ["cluster", "evolve", "ingest", "serve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined

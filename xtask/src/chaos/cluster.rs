@@ -1,5 +1,5 @@
-//! Kills and stops the workers, the feed and the servers of a word count on three servers, and starts them again. With
-//! `--hosts` each server and a worker are a host, whose network is cut, too.
+//! Kills and stops the workers, the feed, the reader and the servers of a word count on three servers, and starts them
+//! again. With `--hosts` each server and a worker are a host, whose network is cut, too.
 
 mod blobs;
 mod hits;
@@ -16,6 +16,7 @@ use hits::{Hit, Hits};
 use hosts::Hosts;
 use servers::Servers;
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -31,9 +32,11 @@ const PAUSE: u64 = 700;
 const CUT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(12)];
 /// A kill waits for the output to grow, but not for longer: what stands still is disturbed as well.
 const STANDS_STILL: Duration = Duration::from_secs(4);
-/// The most snapshots that are left: the last two, one that was about to be dropped, and one for each worker that was
-/// under way when the output was complete.
-const SNAPSHOTS: usize = 3 + Hosts::COUNT;
+/// How many snapshots are left: the last two at most, one that was about to be dropped, and one for each worker that
+/// was under way when the output was complete.
+const SNAPSHOTS: RangeInclusive<usize> = 1..=3 + Hosts::COUNT;
+/// From this many kills on, one of them at least has to hit a server.
+const ENOUGH: u64 = 20;
 /// The signal that kills (SIGKILL).
 const KILLED: i32 = 9;
 /// How long everything may take after the last kill.
@@ -43,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 struct Process {
     program: PathBuf,
     args: Vec<String>,
-    /// Where its output goes, if anywhere.
+    /// Where its output goes, if anywhere: to the end of this file.
     into: Option<PathBuf>,
     child: Child,
 }
@@ -120,7 +123,10 @@ fn spawn(program: &Path, args: &[String], into: Option<&Path>) -> Result<Child> 
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null());
     match into {
-        Some(into) => _ = command.stdout(File::create(into).map_err(io("make a file"))?),
+        Some(into) => {
+            let into = File::options().create(true).append(true).open(into).map_err(io("make a file"))?;
+            command.stdout(into);
+        }
         None => _ = command.stdout(Stdio::null()),
     }
     // The servers tell much; the others tell why they fail.
@@ -136,7 +142,9 @@ struct Done {
     workers: u32,
     stopped: u32,
     feeds: u32,
+    reads: u32,
     servers: u32,
+    servers_stopped: u32,
     /// A server and a worker at once.
     machines: u32,
     /// The network of a host.
@@ -159,8 +167,10 @@ pub(super) fn run(args: &Args) -> Result {
     // The edges have room for a part of the text: they are full, and the feed is there, while workers are killed.
     let apply = ["cluster", "apply", "words", "--replicas", "3", "--copies", "3", "--capacity", "256"];
     Process::start(&millstream, &[&apply[..], &of].concat(), None)?.ends(Instant::now() + ELECTION * 4)?;
-    let mut read =
-        Process::start(&millstream, &[&["cluster", "read", "--trim"], &of[..]].concat(), Some(output.clone()))?;
+    let place = home.join("place");
+    let place = place.to_string_lossy();
+    let reads = ["cluster", "read", "--trim", "--position", &*place];
+    let mut read = Process::start(&millstream, &[&reads[..], &of].concat(), Some(output.clone()))?;
     let mut workers = Vec::new();
     for host in 0..Hosts::COUNT {
         let worker = [&["worker", "--quiet", "--workers", "1"], &of[..]].concat();
@@ -183,18 +193,23 @@ pub(super) fn run(args: &Args) -> Result {
         std::process::exit(4);
     }
     let snapshots = servers.snapshots().map_err(kept)?;
-    if snapshots.len() > SNAPSHOTS {
+    if !SNAPSHOTS.contains(&snapshots.len()) {
         return Err(kept(failure(format!("two snapshots are kept, and {} are left: {snapshots:?}", snapshots.len()))));
     }
-    let Done { workers, stopped, feeds, servers: of_servers, machines, cuts, late } = done;
-    println!("{workers} workers killed, {stopped} processes stopped for a while, {feeds} feeds killed");
-    println!("{of_servers} servers killed, and {machines} with a worker at once");
+    let Done { workers, stopped, feeds, reads, servers: of_servers, servers_stopped, machines, cuts, late } = done;
+    println!("{workers} workers killed, {stopped} stopped for a while, {feeds} feeds and {reads} readers killed");
+    println!(
+        "{of_servers} servers killed, {servers_stopped} stopped for a while, {machines} killed with a worker at once"
+    );
     if args.hosts {
         println!("{cuts} times the network of a host cut and healed");
     }
     println!("{late} of these when the output was complete");
     if u64::from(late) * 5 > args.kills {
         return Err(failure("more than a fifth of the kills came when the output was complete: they prove too little"));
+    }
+    if args.kills >= ENOUGH && of_servers + servers_stopped + machines + cuts == 0 {
+        return Err(failure("no server was hit: this proves too little"));
     }
     println!("{megabytes} MB in {:.1} s, the output is the model's; longest silence {:.2} s", took, gap);
     drop(servers);
@@ -257,7 +272,7 @@ fn disturb(
             }
             Hit::StopsServer => {
                 servers.pause(who, pause)?;
-                done.stopped += 1;
+                done.servers_stopped += 1;
                 quiet_until = Instant::now() + ELECTION;
             }
             Hit::CutsHost => {
@@ -269,6 +284,10 @@ fn disturb(
             Hit::KillsFeed if !feed.is_over()? => {
                 feed.kill_and_start(pause)?;
                 done.feeds += 1;
+            }
+            Hit::KillsRead if !read.is_over()? => {
+                read.kill_and_start(pause)?;
+                done.reads += 1;
             }
             Hit::StopsWorker if !workers[who].is_over()? => {
                 workers[who].pause(pause * 2)?;

@@ -7,6 +7,7 @@ pub(super) enum Hit {
     KillsWorker,
     StopsWorker,
     KillsFeed,
+    KillsRead,
     KillsServer,
     /// A machine dies: a server, and the worker beside it.
     KillsMachine,
@@ -33,7 +34,8 @@ impl Hits {
             1 => Hit::KillsServer,
             2 => Hit::StopsServer,
             3 | 4 => Hit::KillsFeed,
-            5..=8 => Hit::StopsWorker,
+            5 | 6 => Hit::KillsRead,
+            7..=10 => Hit::StopsWorker,
             _ => Hit::KillsWorker,
         };
         let mut hits: Vec<Hit> = (0..count).map(kind).collect();
@@ -69,7 +71,7 @@ mod tests {
         for seed in 0..50 {
             for (hosts, server) in [(false, Hit::KillsServer), (false, Hit::StopsServer), (true, Hit::CutsHost)] {
                 let hits = of(seed, hosts);
-                for kind in [server, Hit::KillsMachine, Hit::KillsFeed, Hit::StopsWorker] {
+                for kind in [server, Hit::KillsMachine, Hit::KillsFeed, Hit::KillsRead, Hit::StopsWorker] {
                     assert!(hits.contains(&kind), "seed {seed}: {hits:?}");
                 }
             }
