@@ -115,7 +115,7 @@ const LARGE: [&str; 27] = [
 ];
 
 /// These wait more than they compute, so they run in parallel to the others.
-const WAITING: [&str; 2] = ["evolve", "sleep"];
+const WAITING: [&str; 4] = ["wires", "wake", "sleep", "evolve"];
 
 #[test]
 fn standard_output_has_result_lines_only_and_json_says_the_same() {
