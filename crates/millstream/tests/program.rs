@@ -1,8 +1,6 @@
 //! `millstream::main` adds `run`, `plan` and `verify` to a program. The program under test is this one, started again
 //! with the name of a pipeline.
 
-#![expect(clippy::print_stdout, reason = "a test program prints its tests")]
-
 #[cfg(feature = "nats")]
 #[path = "../../millstream-cluster/tests/all/certificates.rs"]
 mod certificates;
@@ -22,6 +20,7 @@ mod versions;
 #[path = "program/watched.rs"]
 mod watched;
 
+use libtest_mimic::Trial;
 use millstream::Program;
 use millstream::prelude::*;
 use std::fmt;
@@ -36,6 +35,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The variable with the name of the program to be.
 const AS: &str = "MILLSTREAM_PROGRAM";
+
+/// Tests by their paths, each with the name of its function.
+macro_rules! tests {
+    ($($test:path),+ $(,)?) => {
+        vec![$({
+            let name = stringify!($test).rsplit("::").next().unwrap_or_default();
+            Trial::test(name, || {
+                $test();
+                Ok(())
+            })
+        }),+]
+    };
+}
 
 fn main() -> ExitCode {
     match std::env::var(AS).as_deref() {
@@ -54,57 +66,36 @@ fn main() -> ExitCode {
         Ok("shy") => return millstream::main(pipeline::<u64>().map(|x| Shy(*x))),
         _ => {}
     }
-    let tests: &[(&str, fn())] = &[
-        ("it_runs_over_lines_everywhere", it_runs_over_lines_everywhere),
-        ("a_line_that_is_no_value_is_reported_and_left_out", a_line_that_is_no_value_is_reported_and_left_out),
-        ("a_left_out_line_has_its_number_after_a_crash", a_left_out_line_has_its_number_after_a_crash),
-        ("it_plans", it_plans),
-        ("a_state_without_a_name_fails_the_check", a_state_without_a_name_fails_the_check),
-        ("it_verifies", it_verifies),
-        ("a_hidden_clock_is_found", a_hidden_clock_is_found),
-        ("a_failure_is_reported_in_one_line", a_failure_is_reported_in_one_line),
-        (
-            "a_value_that_cannot_be_printed_is_a_failure_everywhere",
-            a_value_that_cannot_be_printed_is_a_failure_everywhere,
-        ),
-        ("a_panic_before_the_pipeline_runs_is_a_failure", a_panic_before_the_pipeline_runs_is_a_failure),
-        ("wrong_use_is_refused", wrong_use_is_refused),
-        ("its_state_is_kept_and_a_failure_is_replayed", its_state_is_kept_and_a_failure_is_replayed),
-        (
-            "its_output_is_that_of_one_process_however_often_it_is_taken_over",
-            taken_over::its_output_is_that_of_one_process_however_often_it_is_taken_over,
-        ),
-        ("it_goes_on_if_the_new_process_does_not", taken_over::it_goes_on_if_the_new_process_does_not),
-        (
-            "a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one",
-            taken_over::a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one,
-        ),
-        (
-            "a_file_of_another_name_goes_on_with_the_state_of_the_named_program",
-            versions::a_file_of_another_name_goes_on_with_the_state_of_the_named_program,
-        ),
-        ("the_tools_of_a_version_use_its_migrations", versions::the_tools_of_a_version_use_its_migrations),
-        (
-            "a_version_goes_back_to_its_snapshot_and_its_output_is_that_of_one_run",
-            versions::a_version_goes_back_to_its_snapshot_and_its_output_is_that_of_one_run,
-        ),
-        #[cfg(feature = "page")]
-        (
-            "its_run_is_watched_also_by_the_process_that_takes_over",
-            watched::its_run_is_watched_also_by_the_process_that_takes_over,
-        ),
-        #[cfg(feature = "nats")]
-        ("it_works_on_a_cluster", clustered::it_works_on_a_cluster),
-        #[cfg(feature = "nats")]
-        ("another_pipeline_is_refused_on_a_cluster", clustered::another_pipeline_is_refused_on_a_cluster),
-        #[cfg(feature = "nats")]
-        ("it_works_on_a_cluster_that_encrypts", clustered::it_works_on_a_cluster_that_encrypts),
+    #[allow(unused_mut, reason = "a build without these features has no further tests")]
+    let mut tests = tests![
+        it_runs_over_lines_everywhere,
+        a_line_that_is_no_value_is_reported_and_left_out,
+        a_left_out_line_has_its_number_after_a_crash,
+        it_plans,
+        a_state_without_a_name_fails_the_check,
+        it_verifies,
+        a_hidden_clock_is_found,
+        a_failure_is_reported_in_one_line,
+        a_value_that_cannot_be_printed_is_a_failure_everywhere,
+        a_panic_before_the_pipeline_runs_is_a_failure,
+        wrong_use_is_refused,
+        its_state_is_kept_and_a_failure_is_replayed,
+        taken_over::its_output_is_that_of_one_process_however_often_it_is_taken_over,
+        taken_over::it_goes_on_if_the_new_process_does_not,
+        taken_over::a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one,
+        versions::a_file_of_another_name_goes_on_with_the_state_of_the_named_program,
+        versions::the_tools_of_a_version_use_its_migrations,
+        versions::a_version_goes_back_to_its_snapshot_and_its_output_is_that_of_one_run,
     ];
-    for (name, test) in tests {
-        test();
-        println!("test {name} ... ok");
-    }
-    ExitCode::SUCCESS
+    #[cfg(feature = "page")]
+    tests.extend(tests![watched::its_run_is_watched_also_by_the_process_that_takes_over]);
+    #[cfg(feature = "nats")]
+    tests.extend(tests![
+        clustered::it_works_on_a_cluster,
+        clustered::another_pipeline_is_refused_on_a_cluster,
+        clustered::it_works_on_a_cluster_that_encrypts,
+    ]);
+    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), tests).exit_code()
 }
 
 fn lengths() -> ExitCode {
