@@ -57,6 +57,7 @@ def delpaths($paths): reduce ($paths | sort | reverse[]) as $path (.; getpath($p
 def flatten($d): if $d > 0 then [.[] | if isarray then flatten($d - 1)[] else . end] end;
 def flatten: flatten(infinite);
 def map_values(f): .[] |= first(f);
+def test(re): test(re; null);
 def match(re; flags): matches(re; flags)[] | .[0] + {captures: [.[1:][] | {offset, length, string, name}]};
 def match(re): match(re; null);
 def scan(re; flags): matches(re; "g" + flags)[] | [.[].string] | if length > 1 then .[1:] else .[0] end;
@@ -77,7 +78,7 @@ pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     // No text can contain the variable's name.
     let more = more.into_iter().chain([Def { name: "input_filename", args: Vec::new(), body: Term::Var(FILE_NAME) }]);
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    theirs.filter(|def| !["tonumber", "join"].contains(&def.name)).chain(more)
+    theirs.filter(|def| !["tonumber", "join", "test"].contains(&def.name)).chain(more)
 }
 
 /// The functions that are written in Rust: jaq's without the ones that are left out, and ours.
@@ -89,7 +90,7 @@ pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
 }
 
 fn ours() -> impl Iterator<Item = Fun<Kind>> {
-    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 13] = [
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 14] = [
         (PRODUCT, v(2), |cv| of_two(cv, operators::product)),
         (QUOTIENT, v(2), |cv| of_two(cv, operators::quotient)),
         (REMAINDER, v(2), |cv| of_two(cv, operators::remainder)),
@@ -97,6 +98,7 @@ fn ours() -> impl Iterator<Item = Fun<Kind>> {
             let (filter, context) = cv.0.pop_fun();
             Box::new(filter.run((context, cv.1)).next().into_iter())
         }),
+        ("test", v(2), |cv| with_two(cv, regex::test)),
         ("matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, false))),
         ("split_matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, true))),
         ("join", v(1), |mut cv| {

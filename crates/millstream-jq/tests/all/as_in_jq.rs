@@ -140,7 +140,22 @@ fn flags_may_be_null_or_stand_behind_the_expression() {
             "[\"a\\nb\"]",
             "[true,true,false,true]",
         ),
+        (r#"test("(a"), 1"#, "\"a\"", "invalid regex: unclosed group"),
     ]);
+}
+
+#[test]
+fn an_expression_keeps_its_flags_and_its_place_among_many() {
+    check(&[
+        (r#"[test("A"), test("A"; "i"), test("A"; "in"), test("A")]"#, "\"a\"", "[false,true,true,false]"),
+        (r#"test("", "a"; "n", null)"#, "\"a\"", "false; true; true; true"),
+        (r#"[.[] | test("^" + (., "7") + "$")] | map(select(.)) | length"#, &texts(), "41"),
+    ]);
+}
+
+/// The numbers below 40, as texts.
+fn texts() -> String {
+    format!("{:?}", (0..40).map(|n| n.to_string()).collect::<Vec<_>>())
 }
 
 #[test]
