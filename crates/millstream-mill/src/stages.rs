@@ -67,13 +67,14 @@ pub(crate) fn stages(building: &Building) -> Stages {
 }
 
 /// Names of jq, Miller, SQL and the shell, and what to write here.
-const OTHERS: [(&str, &str); 22] = [
+const OTHERS: [(&str, &str); 38] = [
     ("add", "`sum(.qty)` is the sum"),
-    ("avg", "`mean(.qty)` is the mean"),
     ("average", "`mean(.qty)` is the mean"),
+    ("avg", "`mean(.qty)` is the mean"),
     ("cut", "`map({id, qty})` keeps fields"),
     ("filter", "`where(.qty > 3)` keeps rows"),
     ("first", "`take(10)` is the first rows"),
+    ("grep", "`where((test(\"a.b\")))` keeps lines that match"),
     ("group", "a fold takes a key: `count(by: .user)`"),
     ("group_by", "a fold takes a key: `count(by: .user)`"),
     ("head", "`take(10)` is the first rows"),
@@ -81,15 +82,30 @@ const OTHERS: [(&str, &str); 22] = [
     ("length", "`count` counts rows"),
     ("limit", "`take(10)` is the first rows"),
     ("max_by", "`top(1, .qty)` is the row with the greatest value"),
+    ("median", "`quantile(.qty, 0.5)` is the median"),
     ("min_by", "`top(1, -.qty)` is the row with the least value"),
     ("order_by", "`top(10, .qty)` is the greatest rows"),
+    ("p50", "`quantile(.qty, 0.5)` is the median"),
+    ("p90", "`quantile(.qty, 0.9)` is the 90th percentile"),
+    ("p95", "`quantile(.qty, 0.95)` is the 95th percentile"),
+    ("p99", "`quantile(.qty, 0.99)` is the 99th percentile"),
+    ("percentile", "`quantile(.qty, 0.95)` is the 95th percentile"),
+    ("rate", "a fold takes a window: `count(every: 1m, at: .time)`"),
+    ("rename", "`map({time: .ts, qty})` renames and keeps fields"),
+    ("replace", "`map((gsub(\"a\"; \"b\")))` replaces in each line"),
+    ("sed", "`map((gsub(\"a\"; \"b\")))` replaces in each line"),
+    ("session", "a fold takes a session: `count(by: .user, session: 30m, at: .time)`"),
+    ("sessionize", "a fold takes a session: `count(by: .user, session: 30m, at: .time)`"),
     ("sort", "`top(10, .qty)` is the greatest rows"),
     ("sort_by", "`top(10, .qty)` is the greatest rows"),
     ("tail", "`latest` is the last row"),
+    ("tumble", "a fold takes a window: `count(every: 1m, at: .time)`"),
+    ("tumbling", "a fold takes a window: `count(every: 1m, at: .time)`"),
     ("uniq", "`distinct(.user)` is the first row of each key, and `count(by: .user)` counts them"),
     ("unique", "`distinct(.user)` is the first row of each key"),
     ("unique_by", "`distinct(.user)` is the first row of each key"),
     ("wc", "`count` counts rows"),
+    ("window", "a fold takes a window: `count(every: 1m, at: .time)`"),
 ];
 
 fn sources(stages: &mut Stages, building: &Building) {

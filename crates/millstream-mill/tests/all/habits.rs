@@ -160,3 +160,48 @@ fn quotes_within_texts_are_no_ends() {
     check("csv(separator: \"\\t\") | csv", &["a\tb\n1\t2\n"], "a,b\n1,2\n");
     helped("csv(\"a\\q\") | jsonl", "escape sequences are");
 }
+
+#[test]
+fn what_a_name_from_elsewhere_is_here_can_be_typed() {
+    for name in [
+        "add",
+        "avg",
+        "cut",
+        "filter",
+        "first",
+        "grep",
+        "group_by",
+        "last",
+        "limit",
+        "max_by",
+        "median",
+        "min_by",
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "percentile",
+        "rate",
+        "rename",
+        "replace",
+        "sed",
+        "session",
+        "sessionize",
+        "sort",
+        "tail",
+        "tumble",
+        "tumbling",
+        "uniq",
+        "unique",
+        "wc",
+        "window",
+    ] {
+        let wrong = Program::load(&format!("jsonl | {name}"), 1, false).map(drop).expect_err(name);
+        let help = wrong.mistakes()[0].help.clone().unwrap_or_else(|| panic!("{wrong}"));
+        let written: Vec<_> = help.split('`').skip(1).step_by(2).collect();
+        assert!(!written.is_empty(), "{help}");
+        for stage in written {
+            Program::load(&format!("jsonl | {stage}"), 1, false).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+        }
+    }
+}
