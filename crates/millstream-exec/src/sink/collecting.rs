@@ -41,7 +41,7 @@ pub struct CollectSlots<T>(Vec<Option<T>>);
 
 /// A sink that keeps a clone of every value at its number, and returns the slots up to the last value. It does not see
 /// the empty slots after that value, nor an empty END. [`Runner::collect_slots`](crate::Runner::collect_slots) adds
-/// those.
+/// those. It panics if a number comes a second time, or after a later one: no run does that.
 #[must_use]
 pub fn collect_slots<T>() -> CollectSlots<T> {
     CollectSlots(Vec::new())
@@ -64,6 +64,7 @@ impl<A: ToOwnedItem> Sink<A> for CollectSlots<A::Owned> {
 
 /// Puts a value into the slot of its number, which is beyond all others.
 fn put<T>(slots: &mut Vec<Option<T>>, SequenceNumber(number): SequenceNumber, value: T) {
+    assert!(number >= slots.len() as u64, "number {number} comes again, or after a later one");
     slots.resize_with(number as usize, || None);
     slots.push(Some(value));
 }
@@ -98,5 +99,24 @@ impl<A: ToOwnedItem> Sink<A> for Last<A::Owned> {
 
     fn finish(self, _: RunOutcome) -> Result<Self::Output, Infallible> {
         Ok(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    #[test]
+    fn a_number_comes_once_and_in_order() {
+        let slots = |numbers: &'static [u64]| {
+            catch_unwind(|| {
+                let mut slots = Vec::new();
+                numbers.iter().for_each(|number| put(&mut slots, SequenceNumber(*number), *number));
+                slots
+            })
+        };
+        assert_eq!(slots(&[0, 2]).ok(), Some(vec![Some(0), None, Some(2)]));
+        assert!(slots(&[0, 1, 1]).is_err() && slots(&[0, 1, 2, 0, 1, 2, 3]).is_err());
     }
 }

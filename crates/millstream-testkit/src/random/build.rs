@@ -31,7 +31,7 @@ pub struct Built {
     /// The values that its named sinks got in the last run.
     sinks: Vec<Output<Got>>,
     /// Whether it can end the stream before its source does.
-    ends: bool,
+    pub(super) ends: bool,
 }
 
 /// Values that come one after the other.
@@ -169,7 +169,7 @@ impl<B: RandomShape> Runs for Boxed<F, B, FreePipe> {
     }
 
     fn refused(&self, inputs: Vec<Value>, way: Way, from: u64) -> Result<RunEnd<Slots<Value>>, RunError> {
-        let sink = Refusing { from, refused: false, slots: Vec::new(), value: B::value };
+        let sink = Refusing { from, refused: false, slots: sink::collect_slots(), value: B::value };
         match way {
             Way::Rings(deployment) => deployment.run_into(self, inputs, sink),
             Way::Queues { queues, feeding } => run_into_on_queues(self, inputs, queues, feeding, sink),

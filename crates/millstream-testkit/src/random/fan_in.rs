@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 impl Built {
     /// Runs it after producers that are merged live, and compares its output with the model: on the merged values by
-    /// the rule, if the rule is determinate, and on those by the recorded choices. Then replays the record, and
-    /// compares again. Orders are compared as in [`check`](Built::check).
+    /// the rule, if the rule is determinate, and on those by the recorded choices, which must be all that was sent if the
+    /// pipeline does not end before its source. Then replays the record, and compares again. Orders are compared as in [`check`](Built::check).
     ///
     /// # Errors
     ///
@@ -44,6 +44,10 @@ impl Built {
         let output = runs(producers.fan_in().record(record))?;
         let choices = recorded.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let chosen = producers.as_chosen(&choices).expect("what was recorded was sent");
+        let sent = producers.lists.iter().map(Vec::len).sum();
+        if !self.ends && chosen.len() != sent {
+            return Err(Difference::Length { model: sent, deployed: chosen.len() });
+        }
         for merged in producers.by_rule().into_iter().chain([chosen]) {
             self.judge(way, self.model_slots(merged), output.clone())?;
         }

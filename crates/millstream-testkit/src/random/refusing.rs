@@ -6,7 +6,8 @@ use crate::check::{Difference, same};
 use crate::deployment::{Deployment, Slots};
 use crate::way::{QueueFeeding, Way};
 use crate::within;
-use millstream_core::{SequenceNumber, Shape};
+use millstream_core::{SequenceNumber, Shape, Val};
+use millstream_exec::sink::CollectSlots;
 use millstream_exec::{Queues, RunEnd, RunError, RunOutcome, Sink};
 use std::error::Error;
 use std::fmt;
@@ -28,7 +29,7 @@ impl Error for Refused {}
 pub(super) struct Refusing<V> {
     pub(super) from: u64,
     pub(super) refused: bool,
-    pub(super) slots: Slots<Value>,
+    pub(super) slots: CollectSlots<Value>,
     pub(super) value: V,
 }
 
@@ -44,8 +45,7 @@ where
             self.refused = true;
             return Err(Refused(number).into());
         }
-        self.slots.resize_with(number as usize, || None);
-        self.slots.push(Some((self.value)(value)));
+        let Ok(()) = Sink::<Val<Value>>::put(&mut self.slots, SequenceNumber(number), &(self.value)(value));
         Ok(())
     }
 
@@ -53,7 +53,10 @@ where
         // A sink that has failed must get a failure as the run's outcome.
         match (self.refused, outcome.is_complete()) {
             (true, true) => Err("it refused, and the run says that it came to its end".into()),
-            _ => Ok(self.slots),
+            _ => {
+                let Ok(slots) = Sink::<Val<Value>>::finish(self.slots, outcome);
+                Ok(slots)
+            }
         }
     }
 }
@@ -110,6 +113,6 @@ fn judge(
     }
     let mut slots = ended.output.unwrap_or_else(|| panic!("{way:?}: the sink is lost"));
     // The sink does not get the empty slots after the last value.
-    slots.resize_with(kept.len(), || None);
+    slots.resize_with(slots.len().max(kept.len()), || None);
     same(&kept.to_vec(), &slots)
 }
