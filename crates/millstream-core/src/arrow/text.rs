@@ -11,8 +11,8 @@ use crate::{Arrow, OfPieces, Shape};
 /// keeping a part of one, filtering, fanning out, sharding and choosing copy no byte and allocate nothing for a piece.
 /// Writing appends to a block, whose memory is used again after all of its pieces are dropped.
 ///
-/// **Memory**: the ring of a stage that writes text keeps the blocks of the pieces in it alive. They are bounded: some
-/// megabytes and one value, and in a `shard` 64 more values for each tasklet. A stage therefore waits while its ring is
+/// **Memory**: the ring of a stage that writes text keeps the blocks of the pieces in it alive. They are bounded: 4 MiB
+/// and one value, and in a `shard` 4 MiB and 64 values for each tasklet. A stage therefore waits while its ring is
 /// full, and also while the pieces in it are too large.
 ///
 /// ```

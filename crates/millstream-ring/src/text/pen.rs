@@ -7,9 +7,10 @@ use std::marker::PhantomData;
 
 /// The means of one tasklet to fill slots of text, with a count of the memory that readers still need.
 ///
-/// It writes into blocks of about [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room while the blocks of
+/// It writes into blocks of about [`BLOCK`](Pen::BLOCK) bytes, which it uses again. It has room while the blocks of its
 /// unreleased slots keep less than [`LIMIT`](Pen::LIMIT) bytes of memory. A ring of text therefore keeps alive at most
-/// that much, and what is written in one go: one longer value, or, for a run writer, a run of some values.
+/// that much for each of its writers, and what each writes in one go: one longer value, or, for a run writer, a run of
+/// some values.
 pub struct Pen<T: ?Sized = [u8]> {
     pool: BlockPool,
     held: Held,
