@@ -152,7 +152,7 @@ impl Shared {
                 Ok::<(), crate::Violation>(())
             })();
             outs.queue(&mut posts);
-            let done = master.is_done() || !master.has_settled();
+            let done = master.is_done() || !master.has_settled() || master.has_failed();
             drop(guard);
             self.write(&mut posts);
             if done {
@@ -349,5 +349,42 @@ impl<E: Evolve> Drop for Locked<E> {
             // The workers close their connections.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Address, Random, connect};
+    use std::sync::mpsc::channel;
+
+    struct Panics;
+
+    impl Evolve for Panics {
+        type State = u8;
+        type Input = u8;
+        type Output = u8;
+
+        fn evolve(&self, _: &u8, _: &u8, _: &mut Random) -> Vec<(u8, u8)> {
+            panic!("no")
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_round() {
+        let (done, is_done) = channel();
+        std::thread::spawn(move || {
+            let (mut locked, at) = Locked::<Panics>::new(1, Tuning::default(), Secret::new("s")).unwrap();
+            let at = Address::Tcp(at.to_string());
+            let worker = std::thread::spawn(move || connect(&at, &Secret::new("s")).unwrap().serve(&Panics));
+            locked.accept(1).unwrap();
+            let tokens = locked.reset_states(vec![1]).unwrap();
+            let ended = locked.evolve_many([(tokens[0], 1)].into());
+            drop(locked);
+            drop(worker.join().unwrap());
+            done.send(ended)
+        });
+        let ended = is_done.recv_timeout(Duration::from_secs(60)).expect("the round ends");
+        assert!(matches!(&ended, Err(EvolveError::Panicked { message, .. }) if message == "no"), "{ended:?}");
     }
 }

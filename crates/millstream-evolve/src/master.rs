@@ -22,6 +22,8 @@ mod reserve;
 mod roster;
 mod round;
 mod stealing;
+#[cfg(test)]
+mod tests;
 
 use crate::histogram::Histogram;
 use crate::message::{Request, frame};
@@ -61,6 +63,8 @@ pub struct Tuning {
     /// that it takes after others had waited, end the silence. The time in which the master itself was stopped, or did
     /// other work, does not count. Bytes that the system has taken and not delivered count as taken: choose more than a
     /// message of 4 MiB takes on the slowest link.
+    ///
+    /// A worker is also silent while it evolves a state: choose more than the longest state takes, or its round fails.
     pub patience: Duration,
 }
 
@@ -183,6 +187,11 @@ impl Master {
     /// Why the round cannot end, if it cannot.
     pub(crate) fn failure(&mut self) -> Option<EvolveError> {
         self.failed.take()
+    }
+
+    #[cfg(feature = "locked")]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.is_some()
     }
 
     pub(crate) fn counts(&self) -> Counts {

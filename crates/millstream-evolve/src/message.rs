@@ -5,6 +5,7 @@
 //! later states have not begun. Each side gives a reason when it closes a connection. The last reason is part of the
 //! error if no worker is left.
 
+use crate::Token;
 use crate::wire::{Frame, LENGTH};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -13,8 +14,11 @@ use std::time::Duration;
 pub(crate) const LONGEST_VALUE: usize = if cfg!(test) { 2 << 20 } else { 256 << 20 };
 
 /// A list of values is divided into messages that are not much longer than this. An answer with states given back is
-/// not much longer either. In tests it holds some twenty states, so that lists are divided there too.
+/// not much longer either. In tests it holds some fifteen states, so that lists are divided there too.
 pub(crate) const USUAL_MESSAGE: usize = if cfg!(test) { 400 } else { 4 << 20 };
+
+/// The most tokens in one message.
+pub(crate) const MOST_TOKENS: usize = USUAL_MESSAGE / size_of::<Token>();
 
 /// The longest request: one value after less than a usual message of others.
 pub(crate) const LONGEST_REQUEST: usize = LONGEST_VALUE + 2 * USUAL_MESSAGE;

@@ -255,9 +255,9 @@ impl<E: Evolve> Population<E> {
     ///
     /// As [`reset_states`](EvolveMany::reset_states).
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<Vec<Token>, EvolveError> {
-        (self.round, self.resets) = (checkpoint.round, checkpoint.resets);
         let states: Vec<_> = checkpoint.states.iter().map(|(token, state)| (*token, state.as_slice())).collect();
         self.spread(&states)?;
+        (self.round, self.resets) = (checkpoint.round, checkpoint.resets);
         Ok(states.into_iter().map(|(token, _)| token).collect())
     }
 
@@ -366,6 +366,6 @@ impl<E: Evolve> Drop for Population<E> {
 }
 
 /// Whether these bytes are exactly one value.
-fn is<T: DeserializeOwned>(bytes: &[u8]) -> bool {
+pub(crate) fn is<T: DeserializeOwned>(bytes: &[u8]) -> bool {
     postcard::take_from_bytes::<T>(bytes).is_ok_and(|(_, rest)| rest.is_empty())
 }

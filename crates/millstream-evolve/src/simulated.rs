@@ -3,6 +3,7 @@
 
 use crate::evolve::Children;
 use crate::master::{Counts, Master, Outbox, Tuning};
+use crate::population::is;
 use crate::wire::{first_frame, put};
 use crate::{Evolve, EvolveError, EvolveMany, Histogram, Job, Model, Random, Token, Worker};
 use rand::{Rng, SeedableRng};
@@ -308,14 +309,7 @@ impl Simulation {
         let one = self.workers[worker].as_mut().expect("it lives");
         one.answered.extend_from_slice(bytes);
         let mut answered = std::mem::take(&mut one.answered);
-        let fits = |bytes: &[u8], state: bool| {
-            let whole = |rest: &[u8]| rest.is_empty();
-            if state {
-                postcard::take_from_bytes::<(u64, u64)>(bytes).is_ok_and(|(_, rest)| whole(rest))
-            } else {
-                postcard::take_from_bytes::<u64>(bytes).is_ok_and(|(_, rest)| whole(rest))
-            }
-        };
+        let fits = |bytes: &[u8], state: bool| if state { is::<(u64, u64)>(bytes) } else { is::<u64>(bytes) };
         loop {
             let taken = match first_frame(&answered, 1 << 20) {
                 Ok(None) => break,
@@ -326,7 +320,10 @@ impl Simulation {
             };
             match taken {
                 Ok(length) => drop(answered.drain(..length)),
-                Err(_) => return self.lose(worker),
+                Err(violation) => {
+                    assert!(self.trouble.garbled.or(self.trouble.rubbish).is_some(), "an honest worker: {violation}");
+                    return self.lose(worker);
+                }
             }
         }
         self.workers[worker].as_mut().expect("it lives").answered = answered;

@@ -32,7 +32,8 @@ pub struct Worker<E: Evolve> {
 #[derive(Debug)]
 struct Asked<I> {
     token: Token,
-    input: I,
+    /// `None` once the state was given back. If the state returns, the master asks for it again.
+    input: Option<I>,
     backup: bool,
     last_of_batch: bool,
 }
@@ -98,7 +99,7 @@ impl<E: Evolve> Worker<E> {
                 for left in (0..items).rev() {
                     let token = body.get()?;
                     let input = read(token, "its input", body.bytes()?, out)?;
-                    self.asked.push_back(Asked { token, input, backup, last_of_batch: left == 0 });
+                    self.asked.push_back(Asked { token, input: Some(input), backup, last_of_batch: left == 0 });
                 }
             }
             Request::AddStates { items } => {
@@ -123,6 +124,11 @@ impl<E: Evolve> Worker<E> {
     /// States that have begun are not here any more, and stay. States that exceed a usual message stay too.
     fn remove(&mut self, items: u32, give_back: bool, body: &mut Body<'_>, out: &mut Vec<u8>) -> Result<(), Violation> {
         let (mut returned, mut count, mut looked_at) = (Vec::new(), 0, 0);
+        if give_back {
+            // A parent that evolves again makes a state again that has evolved here. The master has to know that it has
+            // evolved before the copy is given back.
+            self.answer(out);
+        }
         for _ in 0..items {
             let token = body.get()?;
             if returned.len() >= USUAL_MESSAGE {
@@ -141,6 +147,11 @@ impl<E: Evolve> Worker<E> {
         if give_back {
             frame(out, &Answer::StatesRemoved { items: count, looked_at }).put_raw(&returned).end();
         }
+        if count > 0 {
+            for asked in &mut self.asked {
+                asked.input = asked.input.take().filter(|_| self.states.contains_key(&asked.token));
+            }
+        }
         Ok(())
     }
 
@@ -148,7 +159,8 @@ impl<E: Evolve> Worker<E> {
     pub fn start(&mut self, now: Duration, out: &mut Vec<u8>) -> Option<Job<E>> {
         while let Some(Asked { token, input, backup, last_of_batch }) = self.asked.pop_front() {
             // The state was given back to the master, or was asked for twice and has evolved already.
-            let Some(state) = self.states.remove(&token) else {
+            let there = input.and_then(|input| Some((self.states.remove(&token)?, input)));
+            let Some((state, input)) = there else {
                 if last_of_batch {
                     self.answer(out);
                 }
@@ -263,6 +275,36 @@ mod tests {
         fn evolve(&self, _: &Vec<u8>, (): &(), _: &mut Random) -> Vec<(Vec<u8>, ())> {
             Vec::new()
         }
+    }
+
+    /// Otherwise it would be evolved while the master does not wait for it, or was asked for it by another worker.
+    #[test]
+    fn a_state_that_returns_evolves_only_once_it_is_asked_for_again() {
+        let (mut worker, mut out) = (Worker::<Bytes>::new(Duration::ZERO), Vec::new());
+        let [first, second] = [0, 1].map(|index| Token::root(0, 0, index));
+        let mut send = |worker: &mut Worker<Bytes>, request: Request, tokens: &[Token], with_bytes: bool| {
+            let mut message = Vec::new();
+            let mut written = frame(&mut message, &request);
+            for token in tokens {
+                written.put(token);
+                if with_bytes {
+                    written.put_bytes(&[0]);
+                }
+            }
+            written.end();
+            assert_eq!(worker.receive(&message[crate::wire::LENGTH..], &mut out), Ok(true));
+        };
+        let evolve = |items| Request::EvolveStates { items, backup: false };
+        send(&mut worker, Request::AddStates { items: 2 }, &[first, second], true);
+        send(&mut worker, evolve(2), &[first, second], true);
+        let job = worker.start(Duration::ZERO, &mut Vec::new()).unwrap();
+        assert_eq!(job.token(), first);
+        send(&mut worker, Request::RemoveStates { items: 1, give_back: true }, &[second], false);
+        send(&mut worker, Request::AddStates { items: 1 }, &[second], true);
+        worker.finish(&job, Vec::new(), Duration::ZERO, &mut Vec::new());
+        assert!(worker.start(Duration::ZERO, &mut Vec::new()).is_none());
+        send(&mut worker, evolve(1), &[second], true);
+        assert_eq!(worker.start(Duration::ZERO, &mut Vec::new()).map(|job| job.token()), Some(second));
     }
 
     /// The master could not send it to any worker.

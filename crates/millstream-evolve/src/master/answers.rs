@@ -191,22 +191,33 @@ impl Master {
         asked.clear();
         asked.extend((0..removal.cells).map_while(|_| self.roster.leaving.pop(&mut record.leaving)));
         let looked_at = usize::try_from(looked_at).unwrap_or(usize::MAX).min(asked.len());
-        let returned = match looked_at {
-            0 if removal.cells > 0 => Err(Violation::new("it looked at none of the states that were asked back")),
-            _ => self.returned(worker, items, body, fits, &asked[..looked_at]),
+        // Those of an earlier round have evolved.
+        let states = states(if removal.cells > 0 { items } else { 0 }, *body);
+        let checked = match looked_at {
+            _ if removal.cells == 0 => Master::returned(items, body, fits, |_| true),
+            0 => Err(Violation::new("it looked at none of the states that were asked back")),
+            _ => {
+                // Items are in the order of the request, so each occurs at most once.
+                let mut expected = asked[..looked_at].iter().map(|cell| self.cells.get(*cell).token);
+                Master::returned(items, body, fits, |token| expected.any(|asked| asked == token))
+            }
         };
-        match (&returned, removal.thief) {
-            (Ok(returned), Some(thief)) => {
+        if let Err(violation) = checked {
+            // `lost` follows. It frees the thief, or forgets the promise.
+            self.roster.workers[worker].removals.push_front(removal);
+            self.scratch = asked;
+            return Err(violation);
+        }
+        match removal.thief {
+            Some(thief) => {
                 self.roster.workers[thief].incoming = false;
                 let to = if self.roster.workers[thief].here { Some(thief) } else { self.roster.in_turn() };
-                self.deliver(worker, to.unwrap_or(worker), items, *returned, out);
+                self.deliver(worker, to.unwrap_or(worker), states, out);
             }
-            (Ok(returned), None) => {
-                self.add_to_reserve(items, *returned);
-                self.forget_promise(removal.cells - items as usize);
+            None => {
+                let added = self.add_to_reserve(worker, states);
+                self.forget_promise(removal.cells - added);
             }
-            (Err(_), Some(_)) => (),
-            (Err(_), None) => self.forget_promise(removal.cells),
         }
         let mut begun = false;
         for (at, cell) in asked.drain(..).enumerate() {
@@ -227,7 +238,6 @@ impl Master {
             self.roster.has_begun(worker);
         }
         self.scratch = asked;
-        returned?;
         match removal.thief {
             Some(thief) if thief != worker => self.seek(thief, out),
             _ => (),
@@ -235,55 +245,63 @@ impl Master {
         Ok(())
     }
 
-    /// Checks that all of these states were asked back, before any of them counts. Returns the items.
-    fn returned<'a>(
-        &self,
-        worker: usize,
+    /// Checks that all of these states were asked back, before any of them counts.
+    fn returned(
         items: u32,
-        body: &mut Body<'a>,
+        body: &mut Body<'_>,
         fits: &dyn Fn(&[u8], bool) -> bool,
-        asked: &[u32],
-    ) -> Result<Body<'a>, Violation> {
-        let start = *body;
-        let mut expected = asked.iter();
+        mut is_expected: impl FnMut(Token) -> bool,
+    ) -> Result<(), Violation> {
         for _ in 0..items {
-            let token: Token = body.get()?;
-            // Items are in the order of the request, so each occurs at most once.
-            expected
-                .find(|cell| {
-                    let cell = self.cells.get(**cell);
-                    let leaves = matches!(cell.stage, Stage::Leaving { .. });
-                    cell.token == token && leaves && cell.home == Some(worker)
-                })
-                .ok_or_else(|| Violation::new(format!("the state {token} was not asked back")))?;
+            let token = body.get()?;
+            if !is_expected(token) {
+                return Err(Violation::new(format!("the state {token} was not asked back")));
+            }
             if !fits(body.bytes()?, true) {
                 return Err(Violation::new(format!("bytes that are not a state, for {token}")));
             }
         }
-        Ok(start)
+        Ok(())
     }
 
-    fn deliver(&mut self, from: usize, to: usize, items: u32, mut body: Body<'_>, out: &mut impl Outbox) {
+    /// The cell of a state that this worker was asked to give back; `None` if it has evolved since. A parent that
+    /// evolved again made it again, and the worker gave that copy back.
+    pub(super) fn leaving(&self, worker: usize, token: Token) -> Option<u32> {
+        let leaves = |cell: &u32| {
+            let cell = self.cells.get(*cell);
+            cell.home == Some(worker) && matches!(cell.stage, Stage::Leaving { .. })
+        };
+        self.cells.find(token).filter(leaves)
+    }
+
+    fn deliver<'a>(
+        &mut self,
+        from: usize,
+        to: usize,
+        states: impl Iterator<Item = (Token, &'a [u8])> + Clone,
+        out: &mut impl Outbox,
+    ) {
+        let items: u32 = states.clone().map(|(token, _)| u32::from(self.leaving(from, token).is_some())).sum();
         if items == 0 {
             return;
         }
-        let mut message = frame(out.to(to), &Request::AddStates { items });
-        let mut tokens = body;
-        for _ in 0..items {
-            let (Ok(token), Ok(state)) = (body.get::<Token>(), body.bytes()) else { break };
-            message.put(&token).put_bytes(state);
-        }
-        message.end();
         self.sends_to(to).adding += 1;
         if from != to {
             self.counts.stolen += u64::from(items);
         }
-        for _ in 0..items {
-            let (Ok(token), Ok(_)) = (tokens.get::<Token>(), tokens.bytes()) else { break };
-            if let Some(cell) = self.cells.find(token) {
+        let mut message = frame(out.to(to), &Request::AddStates { items });
+        for (token, state) in states {
+            if let Some(cell) = self.leaving(from, token) {
+                message.put(&token).put_bytes(state);
                 self.roster.append(&mut self.cells, to, cell);
             }
         }
+        message.end();
         self.hand_out(to, out);
     }
+}
+
+/// The states of an answer, which are checked before they count.
+fn states(items: u32, mut body: Body<'_>) -> impl Iterator<Item = (Token, &[u8])> + Clone {
+    (0..items).map_while(move |_| Some((body.get().ok()?, body.bytes().ok()?)))
 }

@@ -3,7 +3,7 @@
 use super::cells::Stage;
 use super::roster::WorkerRecord;
 use super::{Batch, Master, Outbox};
-use crate::message::{LONGEST_VALUE, Request, USUAL_MESSAGE, frame};
+use crate::message::{LONGEST_VALUE, MOST_TOKENS, Request, USUAL_MESSAGE, frame};
 use crate::{EvolveError, Token};
 use std::ops::Range;
 use std::time::Duration;
@@ -151,10 +151,10 @@ impl Master {
     pub(super) fn send_drops(&mut self, out: &mut impl Outbox) {
         while let Some((worker, drops)) = self.roster.next_drops() {
             // A worker that was lost meanwhile has nothing to forget.
-            if !drops.is_empty() {
+            for drops in drops.chunks(MOST_TOKENS) {
                 let items = u32::try_from(drops.len()).unwrap_or(u32::MAX);
                 let mut message = frame(out.to(worker), &Request::RemoveStates { items, give_back: false });
-                for cell in &drops {
+                for cell in drops {
                     message.put(&self.cells.get(*cell).token);
                 }
                 message.end();
@@ -260,11 +260,12 @@ impl Master {
     }
 }
 
-/// The number of values that begin within a usual message, given their lengths. The first one always does.
+/// The number of values that begin within a usual message, each after its token, given their lengths. The first one
+/// always does.
 fn in_one_message(lengths: impl Iterator<Item = usize>) -> usize {
     let begins = |begin: &mut usize, length| {
         let here = *begin;
-        *begin += length;
+        *begin += size_of::<Token>() + length;
         (here < USUAL_MESSAGE).then_some(())
     };
     lengths.scan(0, begins).count()

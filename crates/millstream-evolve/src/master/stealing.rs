@@ -14,8 +14,7 @@ use super::cells::Stage;
 use super::roster::Removal;
 use super::{Master, Outbox};
 use crate::Token;
-use crate::message::{Request, frame};
-use crate::wire::Body;
+use crate::message::{MOST_TOKENS, Request, frame};
 
 /// The reserve holds at most one state for this many workers.
 const RESERVE: usize = 8;
@@ -55,7 +54,7 @@ impl Master {
         match self.roster.load.most() {
             Some((victim, spare)) if spare >= least && victim != thief => {
                 self.roster.workers[thief].incoming = true;
-                self.steal(victim, Some(thief), spare.div_ceil(2), out);
+                self.steal(victim, Some(thief), spare.div_ceil(2).min(MOST_TOKENS), out);
             }
             _ if is_idle => self.rest(thief),
             _ => (),
@@ -73,17 +72,19 @@ impl Master {
         self.hand_out(worker, out);
     }
 
-    /// Adds states that were given back to the reserve. They were checked before.
-    pub(super) fn add_to_reserve(&mut self, items: u32, mut body: Body<'_>) {
-        for _ in 0..items {
-            let (Ok(token), Ok(state)) = (body.get::<Token>(), body.bytes()) else { break };
-            if let Some(cell) = self.cells.find(token) {
+    /// Adds states that a worker gave back to the reserve. They were checked before. Returns their number.
+    pub(super) fn add_to_reserve<'a>(&mut self, from: usize, states: impl Iterator<Item = (Token, &'a [u8])>) -> usize {
+        let mut added = 0;
+        for (token, state) in states {
+            if let Some(cell) = self.leaving(from, token) {
                 let entry = self.cells.at(cell);
                 (entry.stage, entry.home) = (Stage::Reserved, None);
                 self.reserve.put(cell, state);
                 self.reserve.promised -= 1;
+                added += 1;
             }
         }
+        added
     }
 
     /// Fills the reserve up to the number of workers that will soon run dry, but at most up to one state for every

@@ -159,9 +159,12 @@ fn a_worker_that_joins_during_a_round_gets_work() {
             late = Some(worker(&address));
         }
     }));
-    assert_eq!(rounds(&mut population, 3000, 3), modelled(3000, 3));
-    let evolved: Vec<_> = population.spent().iter().map(|(.., evolved)| *evolved).collect();
-    assert!(evolved.len() == 2 && evolved.iter().all(|evolved| *evolved > 0), "{evolved:?}");
+    let (mut model, until) = (Model::new(Walk, 7), Instant::now() + Duration::from_secs(60));
+    // The late one may take longer to come than a few rounds take.
+    while population.spent().iter().filter(|(.., evolved)| *evolved > 0).count() < 2 {
+        assert!(Instant::now() < until, "{:?}", population.spent());
+        assert_eq!(rounds(&mut population, 3000, 3), rounds(&mut model, 3000, 3));
+    }
 }
 
 #[test]
@@ -246,6 +249,8 @@ fn a_checkpoint_continues_in_another_population() {
     drop(first);
     let kept = millstream_evolve::Checkpoint::last(dir.path()).unwrap().unwrap();
     assert_eq!((kept.round, kept.note.as_slice()), (3, &b"note"[..]));
+    let mut alone = Population::<Walk>::new(7, Options { join_within: Duration::from_millis(1), ..options() }).unwrap();
+    assert!(alone.restore(&kept).is_err() && alone.round() == 0, "a population without workers is as it was");
     let mut second = begun();
     let tokens = second.restore(&kept).unwrap();
     assert_eq!(support::go_on(&mut second, tokens, 3..8), whole[3..]);
