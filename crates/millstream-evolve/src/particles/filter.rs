@@ -72,7 +72,9 @@ impl Filter {
         };
         let total: f64 = all.values().map(weight).sum();
         let squares: f64 = all.values().map(|weighed| (weight(weighed) / total).powi(2)).sum();
-        let mean = all.values().map(|weighed| weighed.hidden * weight(weighed)).sum::<f64>() / total;
+        // The hidden number of a state that has no weight may be infinite or no number either.
+        let counted = all.values().map(|weighed| (weighed.hidden, weight(weighed))).filter(|(_, weight)| *weight > 0.0);
+        let mean = counted.map(|(hidden, weight)| hidden * weight).sum::<f64>() / total;
 
         let mut random = Token::root(self.seed, u64::MAX, 2 + self.round).random();
         let (step, mut at) = (total / f64::from(self.particles), random.random::<f64>());
@@ -89,8 +91,8 @@ impl Filter {
                 self.next.insert(*token, copies);
             }
         }
-        // Children that rounding leaves over belong to the last state.
-        if let Some((token, _)) = all.last_key_value().filter(|_| left > 0) {
+        // Children that rounding leaves over belong to the last state that has a weight.
+        if let Some((token, _)) = all.iter().rfind(|(_, weighed)| left > 0 && weight(weighed) > 0.0) {
             *self.next.entry(*token).or_default() += left;
         }
         Estimate { mean, effective: 1.0 / squares }
@@ -111,12 +113,12 @@ mod tests {
     const INFINITY: f64 = f64::INFINITY;
     const NEG_INFINITY: f64 = f64::NEG_INFINITY;
 
-    /// The copies of four children of these likelihoods in the next round, and the mean of their numbers, 0 to 3.
-    fn resampled(log_weights: [f64; 4]) -> ([u32; 4], f64) {
+    /// The copies of four children of these likelihoods in the next round, and the mean of these hidden numbers.
+    fn resampled(log_weights: [f64; 4], hidden: [f64; 4]) -> ([u32; 4], f64) {
         let parent = Token::root(1, 1, 1);
-        let child =
-            |(index, log_weight): (u32, f64)| (parent.child(index), Weighed { log_weight, hidden: f64::from(index) });
-        let children = Children::from([(parent, (0..4).zip(log_weights).map(child).collect())]);
+        let weighed = log_weights.into_iter().zip(hidden).map(|(log_weight, hidden)| Weighed { log_weight, hidden });
+        let children = (0..4).zip(weighed).map(|(index, weighed)| (parent.child(index), weighed)).collect();
+        let children = Children::from([(parent, children)]);
         let mut filter = Filter { seed: 1, particles: 8, round: 0, next: BTreeMap::new() };
         let estimate = filter.resample(&children);
         ([0, 1, 2, 3].map(|index| filter.next.get(&parent.child(index)).copied().unwrap_or(0)), estimate.mean)
@@ -124,8 +126,15 @@ mod tests {
 
     #[test]
     fn likelihoods_that_are_no_numbers_fit_nothing_and_infinite_ones_fit_alone() {
-        assert_eq!(resampled([0.0, NAN, 0.0, NEG_INFINITY]), ([4, 0, 4, 0], 1.0));
-        assert_eq!(resampled([0.0, INFINITY, NAN, 5.0]), ([0, 8, 0, 0], 1.0));
-        assert_eq!(resampled([NAN, NEG_INFINITY, NAN, NAN]), ([2; 4], 1.5));
+        let numbers = [0.0, 1.0, 2.0, 3.0];
+        assert_eq!(resampled([0.0, NAN, 0.0, NEG_INFINITY], numbers), ([4, 0, 4, 0], 1.0));
+        assert_eq!(resampled([0.0, INFINITY, NAN, 5.0], numbers), ([0, 8, 0, 0], 1.0));
+        assert_eq!(resampled([NAN, NEG_INFINITY, NAN, NAN], numbers), ([2; 4], 1.5));
+    }
+
+    /// A state that has overflowed has such a number and such a likelihood.
+    #[test]
+    fn a_state_without_weight_does_not_count_in_the_mean() {
+        assert_eq!(resampled([0.0, NAN, 0.0, NEG_INFINITY], [0.0, NAN, 2.0, INFINITY]), ([4, 0, 4, 0], 1.0));
     }
 }
