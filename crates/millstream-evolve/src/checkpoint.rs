@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// A population between two rounds, with a note of the calling program: enough to continue in another process.
 ///
 /// In a directory, a checkpoint is a file `round-N.checkpoint`, with at least nine digits, that ends with a SHA-256. It
-/// is written as a whole or not at all. The last two are kept. Files of other names are left alone.
+/// is written as a whole or not at all. The one before it is kept too. Files of other names are left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// The number of rounds until then.
@@ -27,6 +27,9 @@ const DIGEST: usize = 32;
 
 impl Checkpoint {
     /// Writes a file to a directory, and returns once it is on the disk. Creates the directory if there is none.
+    ///
+    /// The directory's other checkpoints are removed, except for that of the last round before this one. Those of later
+    /// rounds go too: they are of a population that was given up, and [`last`](Checkpoint::last) would return them.
     ///
     /// # Errors
     ///
@@ -47,10 +50,10 @@ impl Checkpoint {
             File::open(dir)?.sync_all()
         };
         written().map_err(EvolveError::io(format!("cannot write the checkpoint {}", path.display())))?;
-        let mut all = all(dir)?;
-        all.truncate(all.len().saturating_sub(2));
-        for old in all {
-            fs::remove_file(&old).map_err(EvolveError::io(format!("cannot remove {}", old.display())))?;
+        let all = all(dir)?;
+        let before = all.iter().rfind(|other| round_of(other) < Some(self.round));
+        for old in all.iter().filter(|other| **other != path && Some(*other) != before) {
+            fs::remove_file(old).map_err(EvolveError::io(format!("cannot remove {}", old.display())))?;
         }
         Ok(())
     }
@@ -191,6 +194,17 @@ mod tests {
         assert_eq!(damaged, [last]);
         fs::write(below.join("round-000000011.checkpoint"), "").unwrap();
         assert!(Checkpoint::last(&below).unwrap_err().to_string().contains("is damaged"));
+    }
+
+    #[test]
+    fn what_was_saved_last_is_the_last_one_also_beside_later_rounds() {
+        let dir = tempfile::tempdir().unwrap();
+        // A population ended after 80 rounds. The next one begins again.
+        for round in [79, 80, 1, 2, 3] {
+            of(round).save(dir.path()).unwrap();
+            assert_eq!(Checkpoint::last(dir.path()).unwrap(), Some(of(round)));
+        }
+        assert_eq!(all(dir.path()).unwrap().len(), 2);
     }
 
     #[test]
