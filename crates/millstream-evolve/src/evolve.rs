@@ -18,7 +18,9 @@ pub trait Evolve: Send + Sync + 'static {
 
     /// The children of a state, each with its output. `random` is the state's own stream of random numbers.
     ///
-    /// A panic ends the round with an error that names the token.
+    /// A panic ends the round with an error that names the token. A worker sends nothing while it evolves a state. If
+    /// one takes longer than [`Tuning::patience`](crate::Tuning::patience), 60 s by default, its worker is given up,
+    /// and so is each that tries the state next, until the round ends with an error.
     fn evolve(&self, state: &Self::State, input: &Self::Input, random: &mut Random)
     -> Vec<(Self::State, Self::Output)>;
 }

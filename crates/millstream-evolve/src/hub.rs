@@ -334,7 +334,9 @@ impl Hub {
     fn look(&mut self, now: Duration) {
         while let Some(worker) = self.master.overdue(now) {
             let Some(key) = self.keys[worker] else { return };
-            self.give_up(key, "it was silent for too long");
+            let why =
+                "it was silent for too long: it may be stopped, or hang, or its state takes longer than the patience";
+            self.give_up(key, why);
         }
         for key in 0..self.connections.len() {
             if let Some(Connection { peer: Peer::Stranger(_, since), .. }) = self.connections[key]
@@ -383,10 +385,6 @@ impl Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         self.end();
-        for listener in &self.listeners {
-            if let Listener::Unix(_, path) = listener {
-                let _ = std::fs::remove_file(path);
-            }
-        }
+        self.listeners.iter().for_each(Listener::remove_file);
     }
 }

@@ -36,7 +36,7 @@ pub enum ServeError {
         /// The number of states that this worker had.
         states: usize,
     },
-    /// The drop of a value panicked outside of an evolution. The master was sent the reason.
+    /// The drop of a value panicked outside of an evolution. The master was sent the reason, unless it had ended.
     #[error("a value of this program panicked: {0}")]
     Panicked(String),
     /// The system refuses the second thread, by which a worker listens while it works. The master was sent the reason.
@@ -257,15 +257,19 @@ pub(crate) fn serve<E: Evolve>(
         // The other thread blocks in a read.
         closing.close();
     });
-    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match shared.ended {
-        Some(Err(End::Gone(why))) => {
-            Err(ServeError::MasterGone { at: at.clone(), why, states: shared.worker.states() })
-        }
+    let Shared { worker, ended, .. } = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let states = worker.states();
+    // The states that are left are dropped by the program's own code too.
+    let dropped = attempt(|| {
+        drop(worker);
+        Ok::<_, Infallible>(())
+    });
+    match ended {
+        Some(Err(End::Gone(why))) => Err(ServeError::MasterGone { at: at.clone(), why, states }),
         Some(Err(End::Violation(violation))) => Err(ServeError::Refused(at.clone(), violation)),
         Some(Err(End::Panicked(why))) => Err(ServeError::Panicked(why)),
         Some(Err(End::Alone(error))) => Err(ServeError::Thread(error)),
-        Some(Ok(())) | None => Ok(()),
+        Some(Ok(())) | None => dropped.map_err(ServeError::Panicked),
     }
 }
 

@@ -9,7 +9,7 @@ use mio::net::{TcpListener, UnixListener, UnixStream};
 use mio::{Interest, Token as Key};
 use rustix::io::Errno;
 use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ pub(super) const ACCEPTS: usize = 64;
 #[derive(Debug)]
 pub(super) enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
+    /// With the file, and what it was when it was bound.
+    Unix(UnixListener, PathBuf, Option<[u64; 2]>),
 }
 
 impl Hub {
@@ -39,13 +40,13 @@ impl Hub {
             }
             Address::Unix(path) => {
                 let listener = bind(path).map_err(failed())?;
-                (Listener::Unix(listener, path.clone()), address.clone())
+                (Listener::Unix(listener, path.clone(), identity(path)), address.clone())
             }
         };
         let registry = self.poll.registry();
         match &mut listener {
             Listener::Tcp(listener) => registry.register(listener, key, Interest::READABLE),
-            Listener::Unix(listener, _) => registry.register(listener, key, Interest::READABLE),
+            Listener::Unix(listener, ..) => registry.register(listener, key, Interest::READABLE),
         }
         .map_err(failed())?;
         self.listeners.push(listener);
@@ -102,6 +103,15 @@ impl Hub {
 }
 
 impl Listener {
+    /// Removes the file of a socket, unless another process has bound one of that name since.
+    pub(super) fn remove_file(&self) {
+        if let Listener::Unix(_, path, bound) = self
+            && *bound == identity(path)
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
     fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
@@ -109,7 +119,7 @@ impl Listener {
                 let _ = stream.set_nodelay(true);
                 Stream::Tcp(stream)
             }),
-            Listener::Unix(listener, _) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Unix(listener, ..) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
         }
     }
 }
@@ -123,6 +133,11 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
         }
         bound => bound,
     }
+}
+
+/// What no other file has while this one exists, or is open.
+fn identity(path: &Path) -> Option<[u64; 2]> {
+    std::fs::symlink_metadata(path).ok().map(|file| [file.dev(), file.ino()])
 }
 
 /// Whether this is a socket at which no process listens. The connection does not wait if one listens and is busy.
