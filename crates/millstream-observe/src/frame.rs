@@ -2,6 +2,8 @@
 
 use millstream_exec::{Bottleneck, ChangeReport, State};
 use serde::{Deserialize, Serialize};
+#[cfg(any(feature = "page", feature = "otlp"))]
+use std::collections::HashSet;
 
 /// The events in a run since the previous frame, and its counters up to then.
 ///
@@ -19,12 +21,13 @@ pub struct Frame {
     pub span: f64,
     /// The number of samples in that time.
     pub looks: u64,
-    /// Whether the run goes on. It is false in the last frame of a run.
+    /// Whether the run goes on. It is false in the last frame of a run. A run that has failed or was stopped goes on
+    /// until the steps under way have ended.
     pub running: bool,
     /// The version of the pipeline that the frame is of: 1, or one more for each change before.
     #[serde(default)]
     pub version: u32,
-    /// The last change of the pipeline.
+    /// The change by which this version of the pipeline began; none of the first one.
     #[serde(default)]
     pub change: Option<Change>,
     /// The rings, as in the plan.
@@ -32,7 +35,7 @@ pub struct Frame {
     /// The source, the stages as in the plan, the sink.
     pub stages: Vec<StageFrame>,
     /// Side outputs, in pipeline order: the sinks of dead letters, named after their stages with the suffix
-    /// `.dead-letters`, and the ends of `tee`s.
+    /// `.dead-letters`, and the named sinks of `tee_to`.
     pub side_outputs: Vec<StageFrame>,
     /// The workers.
     pub workers: Vec<WorkerFrame>,
@@ -232,19 +235,26 @@ impl Frame {
         self.stages.iter().find(|stage| stage.name == name)
     }
 
-    /// The stages' names in metrics, which have one sample for a name: one with the name of an end gets another.
+    /// The names of the stages and of the side outputs in metrics, which have one sample for a name: one whose name an
+    /// end or an earlier one has gets another.
     #[cfg(any(feature = "page", feature = "otlp"))]
-    pub(crate) fn labels(&self) -> Vec<String> {
+    pub(crate) fn labels(&self) -> [Vec<String>; 2] {
+        let names = || self.stages.iter().chain(&self.side_outputs).map(|stage| &*stage.name);
         let last = self.stages.len().saturating_sub(1);
-        let is_taken = |name: &str| self.stages.iter().any(|stage| stage.name == name);
-        let label = |(index, StageFrame { name, .. }): (usize, &StageFrame)| {
-            let is_end = index == 0 || index == last;
-            if is_end || [0, last].iter().all(|end| self.stages[*end].name != *name) {
-                return name.clone();
+        let is_end = |index: usize| index == 0 || index == last;
+        let all: HashSet<_> = names().collect();
+        let mut taken: HashSet<String> =
+            names().enumerate().filter(|(index, _)| is_end(*index)).map(|(_, name)| name.to_owned()).collect();
+        let label = |(index, name): (usize, &str)| {
+            if is_end(index) || taken.insert(name.to_owned()) {
+                return name.to_owned();
             }
             let mut others = (2_u64..).map(|times| format!("{name}-{times}"));
-            others.find(|other| !is_taken(other)).expect("there are more names than stages")
+            let is_free = |other: &String| !all.contains(&**other) && taken.insert(other.clone());
+            others.find(is_free).expect("there are more names than stages")
         };
-        self.stages.iter().enumerate().map(label).collect()
+        let mut stages: Vec<_> = names().enumerate().map(label).collect();
+        let side_outputs = stages.split_off(self.stages.len());
+        [stages, side_outputs]
     }
 }

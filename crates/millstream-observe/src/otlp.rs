@@ -16,11 +16,11 @@ const MOST: usize = 200;
 
 /// Sends the metrics of a run to an OpenTelemetry collector, by OTLP over HTTP, from threads of its own.
 ///
-/// The metrics are those of `/metrics` of the feature `page` under other names: `millstream.running`,
-/// `millstream.stage.numbers`, `millstream.stage.rows`, `millstream.stage.failures`, `millstream.stage.state`,
-/// `millstream.stage.service`, `millstream.ring.produced`, `millstream.ring.consumed`, `millstream.ring.occupancy` and
-/// `millstream.latency`. For spans and events of runs, use the feature `tracing` of `millstream-exec` with a subscriber
-/// such as the crate `tracing-opentelemetry`.
+/// The metrics are the main ones of `/metrics` of the feature `page`, of the stages and the two ends, under other
+/// names: `millstream.running`, `millstream.stage.numbers`, `millstream.stage.rows`, `millstream.stage.failures`,
+/// `millstream.stage.keyed_state`, `millstream.stage.state`, `millstream.stage.service`, `millstream.ring.produced`,
+/// `millstream.ring.consumed`, `millstream.ring.occupancy` and `millstream.latency`. For spans and events of runs, use
+/// the feature `tracing` of `millstream-exec` with a subscriber such as the crate `tracing-opentelemetry`.
 ///
 /// A collector that does not answer costs the run nothing. Metrics that could not be sent are dropped.
 ///
@@ -166,13 +166,13 @@ impl Metrics<'_> {
 
     fn rings(&self) {
         self.counter("millstream.ring.produced", "Numbers published", |watch, frame, emit| {
-            let names = frame.labels();
+            let [names, _] = frame.labels();
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
                 emit(seen.produced, &of_ring(watch, &names, ring));
             }
         });
         self.counter("millstream.ring.consumed", "Numbers released, by each reader", |watch, frame, emit| {
-            let (graph, names) = (watch.graph(), frame.labels());
+            let (graph, [names, _]) = (watch.graph(), frame.labels());
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
                 let readers = graph.wires.get(ring).map_or(&[][..], |wire| &wire.to);
                 for (count, reader) in seen.consumed.iter().zip(readers).take(MOST) {
@@ -182,7 +182,7 @@ impl Metrics<'_> {
             }
         });
         self.gauge("millstream.ring.occupancy", "1", "Share of the slots in use, on average", |watch, frame, emit| {
-            let names = frame.labels();
+            let [names, _] = frame.labels();
             for (ring, seen) in frame.rings.iter().enumerate().take(MOST) {
                 emit(seen.occupancy, &of_ring(watch, &names, ring));
             }
@@ -192,7 +192,8 @@ impl Metrics<'_> {
 
 /// The stages, each with its label.
 fn named(frame: &Frame) -> impl Iterator<Item = (&StageFrame, KeyValue)> {
-    let names = frame.labels().into_iter().map(|name| KeyValue::new("stage", name));
+    let [names, _] = frame.labels();
+    let names = names.into_iter().map(|name| KeyValue::new("stage", name));
     frame.stages.iter().zip(names).take(MOST)
 }
 

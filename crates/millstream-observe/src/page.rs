@@ -1,7 +1,8 @@
 //! A run in the browser, and for Prometheus: the data of a watch, over HTTP.
 //!
 //! A thread with a tokio runtime of its own serves frames: as JSON, as server-sent events for the one self-contained
-//! page, and as metrics. At most 200 stages, rings and workers have series of their own.
+//! page, and as metrics. At most 200 stages, side outputs, rings and workers have series of their
+//! own.
 
 mod dashboard;
 mod metrics;

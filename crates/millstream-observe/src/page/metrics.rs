@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::atomic::AtomicU64;
 
-/// The most stages, rings and workers that have series of their own. Further ones have none.
+/// The most stages, side outputs, rings and workers that have series of their own. Further ones have none.
 const MOST: usize = 200;
 
 type Counts = Family<Counter>;
@@ -57,8 +57,8 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
     for (stage, pause) in frame.change.iter().flat_map(|change| &change.pauses).take(MOST) {
         set(&pauses, vec![("stage", stage.clone())], *pause);
     }
-    let names = frame.labels();
-    stages(registry, frame, &names);
+    let [names, side_outputs] = frame.labels();
+    stages(registry, frame, [&names, &side_outputs]);
     rings(registry, graph, frame, &names);
     let workers = levels(registry, "worker_state", "Share of the time in each state", Some(ratio()));
     for (index, worker) in frame.workers.iter().enumerate().take(MOST) {
@@ -71,7 +71,7 @@ fn register(registry: &mut Registry, graph: &Graph, frame: &Frame) {
 }
 
 /// The counters are those of the present version of the pipeline, except the source's.
-fn stages(registry: &mut Registry, frame: &Frame, names: &[String]) {
+fn stages(registry: &mut Registry, frame: &Frame, [names, of_side_outputs]: [&[String]; 2]) {
     let help = "Numbers moved, empty slots and END among them; from 0 again at a change, except the source's";
     let numbers = counts(registry, "stage_numbers", help);
     let rows = counts(registry, "stage_rows", "Rows that have come to the stage, where its values hold several each");
@@ -87,8 +87,8 @@ fn stages(registry: &mut Registry, frame: &Frame, names: &[String]) {
     let service = levels(registry, "stage_service", "Recent mean time for a number", Some(Unit::Seconds));
     let help = "Time from when a number was ready until the stage had published it, by percentile";
     let latency = levels(registry, "stage_latency", help, Some(Unit::Seconds));
-    let side_outputs = frame.side_outputs.iter().map(|side_output| (side_output, &side_output.name));
-    for (stage, name) in frame.stages.iter().zip(names).chain(side_outputs).take(MOST) {
+    let side_outputs = frame.side_outputs.iter().zip(of_side_outputs).take(MOST);
+    for (stage, name) in frame.stages.iter().zip(names).take(MOST).chain(side_outputs) {
         let labels = || vec![("stage", name.clone())];
         numbers.with(labels()).inc_by(stage.moved);
         if let Some(count) = stage.rows {

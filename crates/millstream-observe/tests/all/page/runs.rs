@@ -1,8 +1,8 @@
 //! Which run a page shows, and the names of its stages.
 
 use super::{asked, got};
-use millstream_core::{Arrow, ClockExt, pipeline};
-use millstream_exec::{JobRefExt, Rings, Runner, source};
+use millstream_core::{Arrow, ClockExt, PartsExt, pipeline};
+use millstream_exec::{JobRefExt, Rings, Runner, sink, source};
 use millstream_observe::{Options, Page, Watch};
 use serde_json::Value;
 use std::io::BufRead;
@@ -46,11 +46,11 @@ fn a_run_is_there_before_its_first_frame() {
     assert_eq!(got(&page, "/health").1, "{\"running\":false}");
 }
 
-/// A stage may have the name of an end. A metric has one sample for a name.
+/// A stage or a named sink may have the name of an end. A metric has one sample for a name.
 #[test]
 fn the_ends_have_their_names_for_themselves() {
     let p = pipeline::<u64>().map(|x| x + 1).named("sink").flat_map(|x| [*x, *x]).named("source").map(|x| *x);
-    let p = p.named("sink-2");
+    let p = p.named("sink-2").tee_to("sink", sink::collect());
     let run = Rings::new().start((&p).from(source::ready(0..10)).to_each(|_, _| ())).unwrap();
     let watch = Arc::new(Watch::attach(run.observer()).unwrap());
     let page = Page::open("127.0.0.1:0").unwrap();
@@ -63,6 +63,7 @@ fn the_ends_have_their_names_for_themselves() {
         "stage_numbers_total{stage=\"sink-3\"} 11",
         "stage_numbers_total{stage=\"sink-2\"} 21",
         "stage_numbers_total{stage=\"sink\"} 21",
+        "stage_numbers_total{stage=\"sink-4\"} 21",
         "ring_produced_total{ring=\"0\",writer=\"source\"} 11",
         "ring_produced_total{ring=\"1\",writer=\"sink-3\"} 11",
         "ring_consumed_total{ring=\"1\",reader=\"source-2\"} 11",
