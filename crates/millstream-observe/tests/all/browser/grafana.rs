@@ -63,7 +63,10 @@ fn every_query_of_the_dashboard_returns_data() {
     let dir = tempfile::tempdir().unwrap();
     let (_prometheus, address) = prometheus(&page, dir.path());
     let begun = Instant::now();
-    let totals = ["Sent", "Processed"].map(|title| queries.iter().find(|(of, _)| of == title).unwrap().1.clone());
+    let query = |title: &str| queries.iter().find(|(of, _)| of == title).unwrap().1.clone();
+    let totals = ["Sent", "Processed"].map(query);
+    // Each consumer's count, of which the panel shows the rate.
+    let consumed = query("Processed a second, by consumer").replace("rate(", "(").replace("[5s]", "");
     let mut left = queries;
     let mut sent = 0_u64;
     loop {
@@ -95,6 +98,12 @@ fn every_query_of_the_dashboard_returns_data() {
         );
         sleep(Duration::from_millis(100));
     }
+    // A consumer of several rings, as `judge` is, counts once.
+    let consumed = asked(address, &consumed).unwrap();
+    let count = |of: &Value| (of["metric"]["reader"].clone(), of["value"][1].as_str().unwrap().parse::<u64>().unwrap());
+    let consumed: Vec<_> = consumed.as_array().unwrap().iter().map(count).collect();
+    assert!(consumed.iter().any(|(reader, _)| reader == "judge"), "{consumed:?}");
+    assert!(consumed.iter().all(|(_, count)| *count == sent), "not {sent}: {consumed:?}");
     drop(sender);
     run.wait().unwrap();
 }
