@@ -3,7 +3,7 @@
 use super::Stage;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use serde_json::{Value, json};
 use std::fmt;
@@ -59,19 +59,22 @@ fn allowed<'a>(headers: &HeaderMap, answers: Option<&'a Answers>) -> Result<&'a 
     if !is_json {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "a change is posted as application/json"));
     }
-    let shown = given(header::AUTHORIZATION).strip_prefix("Bearer ").unwrap_or_default();
+    let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
     match &answers.token {
-        Some(token) if !is_same(token, shown) => {
+        Some(token) if !is_bearer(shown, token) => {
             Err((StatusCode::UNAUTHORIZED, "a change needs the token of the run, as `Authorization: Bearer TOKEN`"))
         }
         _ => Ok(answers),
     }
 }
 
-/// Compares all bytes, so that the time says nothing of the token.
-fn is_same(token: &str, shown: &str) -> bool {
-    let differ = token.bytes().zip(shown.bytes()).fold(0, |differ, (one, other)| differ | (one ^ other));
-    differ == 0 && token.len() == shown.len()
+/// Whether it is this token, which may have any characters; blanks at its ends do not count, since a header has none
+/// there. Compares all bytes, so that the time says nothing of the token.
+fn is_bearer(shown: &[u8], token: &str) -> bool {
+    let Some((scheme, shown)) = shown.split_at_checked("bearer ".len()) else { return false };
+    let (shown, token) = (shown.trim_ascii(), token.trim_ascii().as_bytes());
+    let differ = shown.iter().zip(token).fold(0, |differ, (one, other)| differ | (one ^ other));
+    scheme.eq_ignore_ascii_case(b"bearer ") && shown.len() == token.len() && differ == 0
 }
 
 async fn answer(by: Arc<By>, body: Body) -> Result<(StatusCode, Value), Refused> {

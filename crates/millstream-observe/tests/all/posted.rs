@@ -54,4 +54,10 @@ fn a_post_needs_the_token_if_there_is_one() {
     }
     assert_eq!(posted(&page, &head, "{}").0, 401);
     assert_eq!(posted(&page, &format!("{head}\r\nAuthorization: Bearer secret"), "{}").0, 200);
+    // As for a server of a service.
+    page.on_upgrade(Some(" geh\u{e4}usen\n".to_owned()), |_| (200, json!(null)));
+    for right in ["Bearer geh\u{e4}usen", "bearer  geh\u{e4}usen "] {
+        assert_eq!(posted(&page, &format!("{head}\r\nAuthorization: {right}"), "{}").0, 200, "{right}");
+    }
+    assert_eq!(posted(&page, &format!("{head}\r\nAuthorization: Bearer geh\u{f6}usen"), "{}").0, 401);
 }
