@@ -70,13 +70,14 @@
     const { at, places, states, version } = moments[now];
     const { rings, nodes, begins } = version;
     for (const { picture } of versions) picture.style.display = picture === version.picture ? '' : 'none';
-    const reached = Array(nodes.length).fill(0);
+    const reached = Array(nodes.length).fill(0), written = [];
     let place = 0;
     for (const ring of rings) {
       const produced = places[place++];
       let least = produced;
       ring.produced.textContent = produced;
       if (ring.writer === 0) reached[0] = Math.max(reached[0], produced);
+      written[ring.writer] = Math.max(written[ring.writer] ?? 0, produced);
       ring.readers.forEach((reader, i) => {
         const consumed = places[place++];
         least = Math.min(least, consumed);
@@ -89,7 +90,8 @@
     nodes.forEach(({ group, number, element, kept }, i) => {
       group.setAttribute('class', 'node ' + KINDS[states[i]]);
       number.textContent = reached[i] + ' numbers';
-      if (element) element.textContent = last(kept, reached[i]);
+      // The elements are those that the stage has written, with the numbers of its output.
+      if (element) element.textContent = last(kept, written[i] ?? reached[i]);
     });
     const x = moments.length > 1 ? track * now / (moments.length - 1) : track;
     done.setAttribute('width', x);

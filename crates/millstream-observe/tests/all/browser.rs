@@ -6,6 +6,7 @@ mod grafana;
 mod large;
 mod next;
 mod prometheus;
+mod recorded;
 
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{Handle, JobRefExt, Rings, Runner, Sender, source};
