@@ -16,10 +16,9 @@ use millstream_core::{Density, Item, SequenceNumber, Val};
 /// The writing end of a ring: there is one, and it never overtakes a reader.
 ///
 /// It also drops the values. Each is dropped exactly once, when every reader has released it and the producer takes its
-/// next step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep), [`try_end`](Producer::try_end) or
-/// [`mark`](Producer::mark)), or with the ring. If the drop of one panics, the others are dropped all the same. A
-/// [`Sweeper`] can do this in its place. The value of END on an edge that is filled only [at
-/// END](millstream_core::AtEnd) is dropped with the ring.
+/// next step ([`try_claim`](Producer::try_claim), [`sweep`](Producer::sweep) or [`try_end`](Producer::try_end)), or
+/// with the ring. If the drop of one panics, the others are dropped all the same. A [`Sweeper`] can do this in its
+/// place. The value of END on an edge that is filled only [at END](millstream_core::AtEnd) is dropped with the ring.
 pub struct Producer<S: Item> {
     pub(crate) shared: Arc<Shared<S>>,
     gating: Gating,
@@ -157,7 +156,8 @@ impl<S: Item> Producer<S> {
         Some(Sweeper::new(self.shared.clone()))
     }
 
-    /// Lays a mark at the next number to be published. Every reader sees it when it reaches that number.
+    /// Lays a mark at the next number to be published. Every reader sees it when it reaches that number. This drops no
+    /// value, so it may be done under a lock.
     ///
     /// The ring keeps the last sixteen marks that some reader has not gone beyond. Lay a further one when every reader
     /// has seen the one sixteen before.
@@ -174,8 +174,8 @@ impl<S: Item> Producer<S> {
     /// If that number was published already: whatever happens at N is decided before N is published.
     pub fn copy_mark(&mut self, mark: Mark) {
         assert!(mark.at.0 >= self.next, "a mark at number {}, but number {} comes next", mark.at, self.next);
-        self.read_gates();
-        self.shared.marks().0.lay(mark, self.gating.cached());
+        let released = self.shared.gates.least().map_or(self.next, |least| least.min(self.next));
+        self.shared.marks().0.lay(mark, released);
     }
 
     /// Publishes END. A slot in `last` needs room in the ring.
@@ -251,6 +251,12 @@ impl<S: Item> Producer<S> {
     #[must_use]
     pub fn next(&self) -> SequenceNumber {
         SequenceNumber(self.next)
+    }
+
+    /// Whether END is published, and no value of the numbers up to it is left in the ring.
+    #[must_use]
+    pub fn is_swept(&self) -> bool {
+        self.ended && (!std::mem::needs_drop::<S>() || self.shared.swept() >= self.shared.slots_below(self.next))
     }
 
     /// Whether END is published.

@@ -284,7 +284,8 @@ impl<F: RingLayout, S: Item> RunWriter<F, S> {
         let mut copied = lock(&self.group.marks);
         let released = self.gating.released(&self.output.gates, self.group.done());
         *copied = self.input.marks().0.after(*copied, |mark| {
-            if mark.kind == MarkKind::Retire {
+            // The group has nothing to do with one before its beginning.
+            if mark.kind == MarkKind::Retire && !self.group.begins_after(mark.at.0) {
                 self.group.set_wall(mark.at.0);
             }
             self.output.marks().0.lay(mark, released);

@@ -268,8 +268,8 @@ impl<S> Shared<S> {
         drop(from..upto);
     }
 
-    /// The same bound, without END if END has no slot.
-    fn slots_below(&self, upto: u64) -> u64 {
+    /// The same bound, without END if END has no slot; `upto` is no more than an acquired cursor.
+    pub(crate) fn slots_below(&self, upto: u64) -> u64 {
         let end = self.end();
         if upto > end { end + u64::from(self.end_has_slot()) } else { upto }
     }

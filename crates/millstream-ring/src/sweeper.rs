@@ -25,7 +25,7 @@ impl<S: Item> Sweeper<S> {
         }
         let swept = self.shared.swept();
         let released = self.gating.released(&self.shared.gates, self.shared.cursor());
-        if released <= swept {
+        if self.shared.slots_below(released) <= swept {
             return false;
         }
         // SAFETY: all readers have released these numbers, and they are published, so they hold values that no thread

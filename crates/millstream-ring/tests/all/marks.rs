@@ -157,6 +157,20 @@ fn a_group_claims_nothing_after_a_mark_that_retires_it() {
 }
 
 #[test]
+fn a_group_that_begins_after_a_mark_that_retires_goes_on() {
+    let (mut producer, _early) = ring::<u64, Dense>(8).unwrap();
+    fill(&mut producer, 2);
+    producer.mark(1, MarkKind::Retire);
+    fill(&mut producer, 1);
+    let late: Reader<Val<u64>> = producer.reader();
+    let (mut writers, mut output) = run_writers::<_, u64, Dense>(late, 2, 8).unwrap();
+    fill(&mut producer, 1);
+    assert_eq!((writers[0].fill(8, |value| *value.unwrap()), read(&mut output)), (1, vec![3]));
+    producer.try_end(None).unwrap();
+    assert!(writers[1].end(|_| None));
+}
+
+#[test]
 fn end_right_after_a_mark_that_retires_a_group_is_not_taken() {
     let (mut producer, reader) = ring::<u64, Dense>(8).unwrap();
     let (mut writers, mut output) = run_writers::<Val<u64>, u64, Dense>(reader, 1, 8).unwrap();
