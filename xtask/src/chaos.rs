@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(value_parser = ["cluster", "evolve", "ingest", "serve", "state"])]
     what: String,
     /// The seed of the work, and of the choice and times of kills as far as these are determined
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 48))]
     seed: u64,
     /// The number of processes to kill; of `state`, for each sink
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -50,25 +50,46 @@ pub(crate) struct Args {
     /// With `--change`: the same clients behind nginx, too, which is reloaded as often as there are upgrades
     #[arg(long, requires = "change")]
     nginx: bool,
-    /// `serve` and `ingest`: the seconds between two snapshots
-    #[arg(long, value_name = "S", default_value = "0.05")]
-    snapshot_every: String,
-    /// `cluster`, `serve` and `ingest`: a command that was built before, and not a release build of this tree
+    /// `serve` and `ingest`: the seconds between two snapshots; without it 0.05
+    #[arg(long, value_name = "S")]
+    snapshot_every: Option<String>,
+    /// A command that was built before, and not a release build of this tree; of `state`, with `--sink file`
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// The input of `cluster`, in millions of bytes
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    megabytes: u64,
+    /// The input of `cluster`, in millions of bytes; without it 100
+    #[arg(long, value_name = "N")]
+    megabytes: Option<u64>,
     /// `cluster`: each server and a worker are a host, a network namespace of this machine, whose network is cut and
     /// healed, too. Needs Linux, `ip` and root
     #[arg(long)]
     hosts: bool,
-    /// A gigabyte
+    /// `cluster`: a gigabyte
     #[arg(long, conflicts_with = "megabytes")]
     full: bool,
 }
 
 impl Args {
+    /// Refuses flags that would be ignored.
+    fn have_an_effect(&self) -> Result {
+        let set: [(bool, &str, &[&str]); 7] = [
+            (self.change, "--change", &["serve", "ingest"]),
+            (self.snapshot_every.is_some(), "--snapshot-every", &["serve", "ingest"]),
+            (self.accounts > 0, "--accounts", &["serve"]),
+            (self.sink.is_some(), "--sink", &["state"]),
+            (self.hosts, "--hosts", &["cluster"]),
+            (self.megabytes.is_some(), "--megabytes", &["cluster"]),
+            (self.full, "--full", &["cluster"]),
+        ];
+        let ignored = set.iter().find(|(is_set, _, of)| *is_set && !of.contains(&&*self.what));
+        if let Some((_, flag, of)) = ignored {
+            return Err(failure(format!("{flag} works only with `{}`", of.join("` and `"))));
+        }
+        if self.what == "state" && self.program.is_some() && self.sink.as_deref() != Some("file") {
+            return Err(failure("--program works with `state` only beside `--sink file`"));
+        }
+        Ok(())
+    }
+
     /// The command to disturb.
     fn built(&self) -> Result<PathBuf> {
         if let Some(program) = &self.program {
@@ -80,18 +101,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result {
-    if args.change && !["ingest", "serve"].contains(&&*args.what) {
-        return Err(failure("--change works only with `serve` and `ingest`"));
-    }
-    if args.accounts > 0 && args.what != "serve" {
-        return Err(failure("--accounts works only with `serve`"));
-    }
-    if args.sink.is_some() && args.what != "state" {
-        return Err(failure("--sink works only with `state`"));
-    }
-    if args.hosts && args.what != "cluster" {
-        return Err(failure("--hosts works only with `cluster`"));
-    }
+    args.have_an_effect()?;
     match &*args.what {
         "state" => state::run(args),
         "cluster" => cluster::run(args),
@@ -115,6 +125,46 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_flag_that_has_no_effect_is_refused() {
+        let refused = |line: &str| {
+            let parsed = Cli::try_parse_from(["chaos"].into_iter().chain(line.split(' ')));
+            let Cli { args } = parsed.unwrap_or_else(|error| panic!("{error}"));
+            args.have_an_effect().err().map(|failure| failure.message)
+        };
+        for line in [
+            "evolve --program x",
+            "state --program x --sink file",
+            "cluster --program x --megabytes 3 --hosts",
+            "serve --change --accounts 3 --snapshot-every 1",
+            "ingest --change --upgrades 3 --nginx",
+        ] {
+            assert_eq!(refused(line), None, "{line}");
+        }
+        for line in [
+            "state --program x",
+            "state --program x --sink sqlite",
+            "state --megabytes 100",
+            "serve --full",
+            "cluster --snapshot-every 0.05",
+            "ingest --sink file",
+            "ingest --change --accounts 3",
+            "evolve --change",
+            "state --hosts",
+        ] {
+            assert!(refused(line).is_some(), "{line}");
+        }
+        assert_eq!(refused("evolve --change").unwrap(), "--change works only with `serve` and `ingest`");
+        assert!(Cli::try_parse_from(["chaos", "serve", "--seed", "18446744073709551615"]).is_err());
+    }
 
     #[test]
     fn a_seed_decides() {

@@ -8,7 +8,7 @@ mod servers;
 mod text;
 mod watch;
 
-use super::processes::io;
+use super::processes::{io, kept_in};
 use super::{Args, Random};
 use crate::cmd::{Cmd, Failure, Result, failure};
 use crate::nats;
@@ -159,7 +159,7 @@ pub(super) fn run(args: &Args) -> Result {
     let home = std::env::temp_dir().join(format!("millstream-chaos-cluster-{}", std::process::id()));
     std::fs::create_dir_all(&home).map_err(io("make a directory"))?;
     let (input, output) = (home.join("input"), home.join("output"));
-    let megabytes = if args.full { 1000 } else { args.megabytes };
+    let megabytes = args.megabytes.unwrap_or(if args.full { 1000 } else { 100 });
     let size = text::write(args.seed, megabytes, &input).map_err(io("write the input"))?;
     let mut servers = Servers::start(&nats, &home, if args.hosts { Some(Hosts::new()?) } else { None })?;
     let url = servers.url();
@@ -181,17 +181,14 @@ pub(super) fn run(args: &Args) -> Result {
     let mut feed = Process::start(&millstream, &[&feed[..], &of].concat(), None)?;
     let watch = Watch::start(output.clone());
     let progress = Progress { file: output.clone(), size };
-    let kept = |error: Failure| failure(format!("{}; all is in {}", error.message, home.display()));
+    let kept = kept_in(&home);
     let done = disturb(args, &mut workers, (&mut feed, &mut read), &mut servers, &progress).map_err(kept)?;
     let until = Instant::now() + PATIENCE;
     for process in workers.iter_mut().chain([&mut feed, &mut read]) {
         process.ends(until).map_err(kept)?;
     }
     let (took, gap) = watch.end();
-    if let Some(difference) = text::differs(&input, &output).map_err(io("read the output"))? {
-        eprintln!("{difference}; all is in {}", home.display());
-        std::process::exit(4);
-    }
+    text::compare(&input, &output).map_err(kept)?;
     let snapshots = servers.snapshots().map_err(kept)?;
     if !SNAPSHOTS.contains(&snapshots.len()) {
         return Err(kept(failure(format!("two snapshots are kept, and {} are left: {snapshots:?}", snapshots.len()))));

@@ -1,7 +1,7 @@
 //! Kills workers of a population, and now and then its master.
 
 use super::{Args, Random};
-use crate::cmd::{Cmd, Result, failure, target_dir};
+use crate::cmd::{Result, failure};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -11,8 +11,7 @@ use std::time::Duration;
 const MASTER_ONE_IN: u64 = 10;
 
 pub(super) fn run(args: &Args) -> Result {
-    Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
-    let program = target_dir().join("release/millstream");
+    let program = args.built()?;
     let options = format!(
         "evolve --model epidemic --states 400 --rounds 60 --seed {} --workers 4 --no-pin --quiet --hash --work 20000",
         args.seed

@@ -18,6 +18,11 @@ pub(super) fn violation(message: String) -> Failure {
     Failure { message, code: 4 }
 }
 
+/// Adds to a failure where all files are.
+pub(super) fn kept_in(home: &Path) -> impl Fn(Failure) -> Failure + Copy {
+    move |Failure { message, code }| Failure { message: format!("{message}; all is in {}", home.display()), code }
+}
+
 pub(super) fn io(doing: &'static str) -> impl Fn(std::io::Error) -> Failure {
     move |error| failure(format!("cannot {doing}: {error}"))
 }
@@ -40,21 +45,14 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Disturbs a program in a place of its own, and prints how that went. Ends with the exit code of a failure, and
-    /// then leaves the files there.
+    /// Disturbs a program in a place of its own, and prints how that went. After a failure the files are left there.
     pub(super) fn disturbed(args: &Args, disturb: impl FnOnce(Place) -> Result<String>) -> Result {
         let program = args.built()?;
         let home = std::env::temp_dir().join(format!("millstream-chaos-{}-{}", args.what, std::process::id()));
         fs::create_dir_all(&home).map_err(io("make a directory"))?;
-        let (port, snapshot_every) = (free_port()?, format!("{}s", args.snapshot_every));
+        let (port, snapshot_every) = (free_port()?, format!("{}s", args.snapshot_every.as_deref().unwrap_or("0.05")));
         let ended = disturb(Place { program, home: home.clone(), port, snapshot_every });
-        match ended.and_then(|said| no_complaints(&home).map(|()| said)) {
-            Ok(said) => println!("{said}"),
-            Err(broken) => {
-                eprintln!("{}; all is in {}", broken.message, home.display());
-                std::process::exit(i32::from(broken.code));
-            }
-        }
+        println!("{}", ended.and_then(|said| no_complaints(&home).map(|()| said)).map_err(kept_in(&home))?);
         let _ = fs::remove_dir_all(&home);
         Ok(())
     }

@@ -2,8 +2,9 @@
 
 mod databases;
 
+use super::processes::{io, kept_in, violation};
 use super::{Args, Random};
-use crate::cmd::{Cmd, Result, failure, target_dir};
+use crate::cmd::{Result, failure};
 use crate::postgres::{self, server::Server};
 use crate::tools::require_all;
 use std::fs::{self, File};
@@ -63,10 +64,8 @@ pub(super) fn run(args: &Args) -> Result {
 
 /// Kills commands whose output is a file.
 fn commands(args: &Args) -> Result {
-    Cmd::cargo("build --release --quiet -p millstream-cli").run()?;
-    let program = target_dir().join("release/millstream");
+    let program = args.built()?;
     let home = std::env::temp_dir().join(format!("millstream-chaos-state-{}", std::process::id()));
-    let io = |doing: &'static str| move |error: std::io::Error| failure(format!("cannot {doing}: {error}"));
     fs::create_dir_all(&home).map_err(io("make a directory"))?;
     let mut random = Random(args.seed);
     fs::write(home.join("text"), text(&mut random)).map_err(io("write a text"))?;
@@ -97,14 +96,11 @@ fn commands(args: &Args) -> Result {
         let output = job.with_files(fs::read(job.output()).map_err(io("read the output"))?);
         went_on += u64::from(job.went_on());
         if let Some(at) = differs(&expected, &output) {
-            eprintln!(
-                "`{command}` with {lives} lives: byte {at} of its {} bytes of output differs from an undisturbed run's \
-                 {} bytes; all is in {}",
-                output.len(),
-                expected.len(),
-                home.display()
-            );
-            std::process::exit(4);
+            let (length, undisturbed) = (output.len(), expected.len());
+            return Err(kept_in(&home)(violation(format!(
+                "`{command}` with {lives} lives: byte {at} of its {length} bytes of output differs from an undisturbed \
+                 run's {undisturbed} bytes"
+            ))));
         }
         println!("`{command}`: {lives} lives, {} bytes as they should be; {killed} killed by now", output.len());
         job.clear();

@@ -1,5 +1,7 @@
 //! The input, and what a count of its words is, word by word.
 
+use crate::chaos::processes::{io as cannot, violation};
+use crate::cmd::Result;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -37,8 +39,12 @@ fn digits(number: u64) -> u64 {
     u64::from(number.checked_ilog10().unwrap_or(0)) + 1
 }
 
-/// The first difference between a count of the input's words and the output.
-pub(super) fn differs(input: &Path, output: &Path) -> io::Result<Option<String>> {
+/// Fails at the first difference between a count of the input's words and the output.
+pub(super) fn compare(input: &Path, output: &Path) -> Result {
+    differs(input, output).map_err(cannot("read the output"))?.map_or(Ok(()), |why| Err(violation(why)))
+}
+
+fn differs(input: &Path, output: &Path) -> io::Result<Option<String>> {
     let mut counts: HashMap<String, u64> = HashMap::new();
     let mut lines = BufReader::new(File::open(output)?).lines();
     let mut number = 0_u64;
@@ -88,8 +94,10 @@ mod tests {
             writeln!(counted, "{word} {count}").unwrap();
         }
         assert_eq!(size, counted.len() as u64);
+        // A failure and no exit, so that the servers end with the chore.
+        assert_eq!(compare(&input, &output).unwrap_err().code, 4);
         std::fs::write(&output, counted).unwrap();
-        assert_eq!(differs(&input, &output).unwrap(), None);
+        compare(&input, &output).unwrap();
         std::fs::remove_dir_all(&home).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::{Args, Random};
 use super::{MOST_LIVES, differs};
-use crate::chaos::processes::io;
+use crate::chaos::processes::{io, kept_in, violation};
 use crate::cmd::{Cmd, Result, failure, target_dir};
 use crate::postgres::server::Server;
 use std::fs::{self, File};
@@ -71,9 +71,9 @@ pub(super) fn run(args: &Args, sink: &str, mut server: Option<Server>) -> Result
         }
         let rows = job.rows()?;
         if let Some(at) = differs(&expected, &rows) {
-            let length = rows.len();
-            eprintln!("{}, {lives} lives: byte {at} of {length} bytes of rows differs; {}", job.place, home.display());
-            std::process::exit(4);
+            let (place, length) = (&job.place, rows.len());
+            let why = format!("{place}, {lives} lives: byte {at} of {length} bytes of rows differs");
+            return Err(kept_in(&home)(violation(why)));
         }
         in_the_middle += u64::from(job.errors(&state).contains("went on at number"));
         println!("{sink}: {lives} lives, {} bytes of rows as they should be; {killed} killed by now", rows.len());
