@@ -19,8 +19,8 @@ pub(super) fn offences(root: &Path, mutants: &[Mutant]) -> Result<Vec<String>> {
         }
         let of_package = || packages.iter().map(|package| sources[package].as_str());
         for filter in filters {
-            let name = filter.rsplit("::").next().unwrap_or(filter);
-            if !packages.is_empty() && !of_package().any(|source| selects(source, name)) {
+            let there = |name: &str| of_package().any(|source| selects(source, name));
+            if !packages.is_empty() && !filter.split("::").all(there) {
                 let file = mutant.file.strip_prefix(root).unwrap_or(&mutant.file);
                 found.push(format!("{}:1: `{filter}` selects no test of {}", file.display(), packages.join(", ")));
             }
@@ -29,12 +29,22 @@ pub(super) fn offences(root: &Path, mutants: &[Mutant]) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The packages and the filters in the arguments of `cargo test`.
+/// The flags of `cargo test` that have an argument.
+const WITH_ARGUMENT: [&str; 6] = ["-p", "--test", "--features", "--profile", "--bin", "--example"];
+
+/// The packages and the filters in the arguments of `cargo test`, where filters stand before `--` or behind.
 fn named(kills: &[String]) -> (Vec<&str>, Vec<&str>) {
-    let end = kills.iter().position(|arg| arg == "--").unwrap_or(kills.len());
-    let packages = kills[..end].windows(2).filter(|pair| pair[0] == "-p").map(|pair| pair[1].as_str());
-    let filters = kills[end..].iter().map(String::as_str).filter(|arg| !arg.starts_with('-'));
-    (packages.collect(), filters.collect())
+    let (mut packages, mut filters, mut before) = (Vec::new(), Vec::new(), "");
+    for arg in kills.iter().map(String::as_str) {
+        match before {
+            "-p" => packages.push(arg),
+            flag if WITH_ARGUMENT.contains(&flag) => {}
+            _ if arg.starts_with('-') => {}
+            _ => filters.push(arg),
+        }
+        before = arg;
+    }
+    (packages, filters)
 }
 
 /// Whether a function or a module has this in its name.
@@ -62,9 +72,31 @@ mod tests {
     }
 
     #[test]
-    fn filters_stand_behind_the_dashes() {
+    fn filters_stand_before_the_dashes_or_behind() {
         let kills = ["--profile", "loom", "-p", "x", "--test", "loom", "--", "--exact", "a::b"].map(str::to_owned);
         assert_eq!(named(&kills), (vec!["x"], vec!["a::b"]));
         assert_eq!(named(&kills[..6]), (vec!["x"], vec![]));
+        let kills = ["-p", "x", "--all-features", "--lib", "slots", "--", "more"].map(str::to_owned);
+        assert_eq!(named(&kills), (vec!["x"], vec!["slots", "more"]));
+    }
+
+    #[test]
+    fn each_part_of_a_path_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("crates/x/src")).unwrap();
+        std::fs::create_dir(dir.path().join("xtask")).unwrap();
+        std::fs::write(dir.path().join("crates/x/src/lib.rs"), "mod hub { fn a_round() {} }").unwrap();
+        let diff = "--- a/x\n+++ b/x\n";
+        let mutant = |filter| {
+            let head = format!("# name: m\n# kills: -p x --lib {filter}\n{diff}");
+            Mutant::parse(&dir.path().join("m.patch"), &head).unwrap()
+        };
+        let found = |filter| offences(dir.path(), &[mutant(filter)]).unwrap();
+        for there in ["hub", "hub::", "hub::a_round", "round"] {
+            assert_eq!(found(there), [""; 0], "{there}");
+        }
+        for gone in ["hubs::", "gone::a_round", "hub::b_round", "b_round"] {
+            assert_eq!(found(gone), [format!("m.patch:1: `{gone}` selects no test of x")]);
+        }
     }
 }
