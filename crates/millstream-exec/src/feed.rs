@@ -6,7 +6,7 @@
 //! the thread waits for; a value that it brings later is not accepted. A run that is fed by a `Sender` has no such
 //! thread.
 //!
-//! The producer is shared, so a lock protects it. Values are dropped apart from it, by a [`Sweeper`]: a worker uses it,
+//! The producer is shared, so a lock protects it. Values are dropped apart from it, by a `Sweeper`: a worker uses it,
 //! or a thread that finds no room. A drop is user code, and may send by the same sender.
 
 mod early;
@@ -28,11 +28,10 @@ use early::Early;
 use gathered::Gathered;
 use millstream_core::failure::caught;
 use millstream_core::{Item, SequenceNumber};
-use millstream_ring::spsc;
-use millstream_ring::{RingProbe, Sweeper};
+use millstream_ring::{RingProbe, spsc};
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use sweep::Sweeping;
 
 /// The source's producer. Senders publish through it; draining the run ends the stream through it.
 ///
@@ -43,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 pub(crate) struct Output<T: Item> {
     line: Arc<Mutex<Line<T>>>,
     /// None for types without `Drop`, and before there is a ring.
-    sweeper: Arc<OnceLock<Mutex<Sweeper<T>>>>,
+    sweeping: Arc<OnceLock<Sweeping<T>>>,
     /// The probe of the ring; none before there is a ring.
     probe: Arc<OnceLock<RingProbe>>,
     shared: Arc<Shared>,
@@ -84,8 +83,8 @@ fn published<T: Item>(ring: &SourceRing<T>) -> u64 {
 
 impl<T: Item> Clone for Output<T> {
     fn clone(&self) -> Self {
-        let (line, sweeper, probe) = (self.line.clone(), self.sweeper.clone(), self.probe.clone());
-        Output { line, sweeper, probe, shared: self.shared.clone() }
+        let (line, sweeping, probe) = (self.line.clone(), self.sweeping.clone(), self.probe.clone());
+        Output { line, sweeping, probe, shared: self.shared.clone() }
     }
 }
 
@@ -113,7 +112,7 @@ impl<T: Item> Output<T> {
     /// Without a ring, and with room for `slots` values until there is one.
     pub(crate) fn early(slots: usize, shared: Arc<Shared>) -> Self {
         let line = Arc::new(Mutex::new(Line::Early(Early::new(slots), None)));
-        Output { line, sweeper: Arc::default(), probe: Arc::default(), shared }
+        Output { line, sweeping: Arc::default(), probe: Arc::default(), shared }
     }
 
     /// Once the run [begins](ExternalSource::begin), values go into this ring, those that were kept aside the first
@@ -122,7 +121,7 @@ impl<T: Item> Output<T> {
         // There is one ring.
         let _ = self.probe.set(ring.producer.probe());
         if let Some(sweeper) = ring.producer.sweep_apart() {
-            let _ = self.sweeper.set(Mutex::new(sweeper));
+            let _ = self.sweeping.set(Sweeping::new(sweeper));
         }
         if let Line::Early(_, connected) = &mut *self.lock() {
             *connected = Some(ring);
@@ -140,25 +139,6 @@ impl<T: Item> Output<T> {
     /// No user code runs while this lock is held.
     fn lock(&self) -> MutexGuard<'_, Line<T>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Drops released values, unless a sweep is in progress: perhaps on this thread, in the drop of a value. Returns
-    /// whether it made room.
-    fn sweep(&self) -> bool {
-        let Some(sweeper) = self.sweeper.get() else { return false };
-        let mut sweeper = match sweeper.try_lock() {
-            Ok(sweeper) => sweeper,
-            Err(TryLockError::Poisoned(sweeper)) => sweeper.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
-        };
-        match catch_unwind(AssertUnwindSafe(|| sweeper.sweep())) {
-            Ok(swept) => swept,
-            Err(payload) => {
-                drop(sweeper);
-                self.shared.fail("source", None, payload);
-                true
-            }
-        }
     }
 
     /// Returns the result of `claims`. If that is `full` and a sweep makes room, calls it once more.

@@ -141,7 +141,8 @@ pub trait Runner: Sized {
         B: Borrow<P>,
     {
         let (mut all, report) = self.run(job.to(collect_slots()))?;
-        all.resize_with(report.numbers.0 as usize + 1, || None);
+        // It cuts nothing off.
+        all.resize_with(all.len().max(report.numbers.0 as usize + 1), || None);
         Ok(all)
     }
 

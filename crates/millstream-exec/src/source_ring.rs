@@ -31,8 +31,6 @@ impl<T: Item> SourceRing<T> {
         if !marks.is_due(self.producer.next()) {
             return false;
         }
-        // Laying a mark drops released values, and happens under a lock, so they are dropped before.
-        self.producer.sweep();
         marks.lay(self)
     }
 
