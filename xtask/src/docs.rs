@@ -2,12 +2,13 @@
 
 use crate::cmd::{Cmd, Result, root};
 use crate::report::Report;
+use crate::tools::require_all;
 use crate::{book, combinators};
 
 /// The extent of the build.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Install mdbook if it is missing (minutes), and build the book; its links and examples are checked in any case
+    /// Install mdbook if it is missing (minutes); without it the book is not built, and its links alone are checked
     #[arg(long)]
     book: bool,
 }
@@ -19,8 +20,6 @@ pub(crate) fn run(args: &Args) -> Result {
         Cmd::cargo("doc --workspace --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings").run()
     });
     report.must("book", book::check);
-    if args.book || crate::tools::mdbook(false).is_ok() {
-        report.step("mdbook", || book::build(args.book));
-    }
+    report.step("mdbook", || book::build(args.book || require_all()));
     report.finish()
 }
