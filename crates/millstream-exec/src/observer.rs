@@ -7,6 +7,7 @@
 
 mod counters;
 mod loads;
+mod watching;
 
 pub use crate::activity::Activity;
 pub use crate::latency_markers::Passed;
@@ -17,15 +18,14 @@ use crate::ChangeReport;
 use crate::bottleneck::{Loads, ThreadTimes};
 use crate::pool::Pool;
 use crate::pool::roster::Roster;
-use crate::present::Present;
-use crate::task::Task;
 use crate::watched::Role;
 use crate::wiring::Home;
+use counters::VersionId;
 use millstream_core::Plan;
 use millstream_ring::RingProbe;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use watching::{Watching, tasklet, watching};
 
 /// Reads the counters of a run on rings, from any thread, during the run and after it.
 ///
@@ -57,10 +57,14 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), RunError>(())
 /// ```
 #[derive(Clone)]
-pub struct Observer(Arc<Observed>);
+pub struct Observer(Arc<Observed>, Newest);
 
-/// A run.
+/// The newest version of a run. A version does not know it: an observer of an old one keeps no version between alive.
+type Newest = Arc<Mutex<Arc<Observed>>>;
+
+/// A version of a run.
 struct Observed {
+    id: VersionId,
     pool: Arc<Pool>,
     roster: Arc<Roster>,
     plan: Arc<Plan>,
@@ -69,17 +73,26 @@ struct Observed {
     source: RingProbe,
     cores: usize,
     since: Instant,
-    /// The version of the pipeline, and where the present one is.
     version: u32,
-    present: Weak<Mutex<Present>>,
+    /// How this version began, if it is not the first.
+    change: Option<ChangeReport>,
     /// The counters when this version began: those of its tasklets count from there, and those of the source go on.
-    began: Counters,
+    /// None if all were 0.
+    began: OnceLock<Counters>,
 }
 
-/// A ring's counters, and the tasks of each of its readers.
-struct Watching {
-    probe: Option<RingProbe>,
-    readers: Vec<Vec<usize>>,
+impl Observed {
+    fn new(
+        pool: Arc<Pool>,
+        plan: Arc<Plan>,
+        source: RingProbe,
+        (cores, since): (usize, Instant),
+        change: Option<ChangeReport>,
+    ) -> Self {
+        let (roster, rings, began) = (pool.roster(), OnceLock::new(), OnceLock::new());
+        let (id, version) = (VersionId::next(), change.as_ref().map_or(1, |change| change.version));
+        Observed { id, pool, roster, plan, rings, source, cores, since, version, change, began }
+    }
 }
 
 /// An end of a pipeline.
@@ -99,7 +112,8 @@ pub struct TaskletInfo<'a> {
     pub name: &'a str,
     /// Its stage in the plan; none for the source, a sink, or a side output.
     pub stage: Option<usize>,
-    /// Whether it is the end of a side output: a dead-letter sink, or the end of a `tee`.
+    /// Whether it is the sink of dead letters, or a [named sink](millstream_core::PartsExt::tee_to). The tasklets of a
+    /// version beside the run's count among these.
     pub side_output: bool,
     /// The end of the pipeline that it is, if it is one. A tasklet that only drops the values of a source with a thread
     /// of its own is not an end.
@@ -112,22 +126,35 @@ pub struct TaskletInfo<'a> {
 }
 
 impl Observer {
-    pub(crate) fn new(
-        pool: Arc<Pool>,
-        plan: Arc<Plan>,
-        source: RingProbe,
-        (cores, since): (usize, Instant),
-        (version, present): (u32, Weak<Mutex<Present>>),
-    ) -> Self {
-        let (roster, rings, began) = (pool.roster(), OnceLock::new(), Counters::default());
-        let observed = Observed { pool, roster, plan, rings, source, cores, since, version, present, began };
-        let mut observer = Observer(Arc::new(observed));
-        if version > 1 {
-            let mut began = Counters::default();
-            observer.read(&mut began);
-            Arc::get_mut(&mut observer.0).expect("nothing else has it yet").began = began;
+    pub(crate) fn first(pool: Arc<Pool>, plan: Arc<Plan>, source: RingProbe, machine: (usize, Instant)) -> Self {
+        let first = Arc::new(Observed::new(pool, plan, source, machine, None));
+        let first = Observer(first.clone(), Arc::new(Mutex::new(first)));
+        // A run that goes on from a snapshot does not begin at 0.
+        if first.0.source.published() > 0 {
+            first.begin();
         }
-        observer
+        first
+    }
+
+    /// Notes the counters with which its version begins.
+    fn begin(&self) {
+        let mut began = Counters::default();
+        self.read(&mut began);
+        self.0.began.get_or_init(|| began);
+    }
+
+    /// Of the version that has taken the place of the newest one.
+    pub(crate) fn next(&self, plan: Arc<Plan>, change: ChangeReport) -> Self {
+        let Observed { pool, source, cores, since, .. } = &*self.0;
+        let next = Observed::new(pool.clone(), plan, source.clone(), (*cores, *since), Some(change));
+        let next = Observer(Arc::new(next), self.1.clone());
+        next.begin();
+        *next.newest() = next.0.clone();
+        next
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Arc<Observed>> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The version of the pipeline that it sees: 1, or one more for each [upgrade](crate::Handle::upgrade) before.
@@ -136,8 +163,8 @@ impl Observer {
         self.0.version
     }
 
-    /// An observer of the version that has replaced the one that this observer sees. From then on the counters of this
-    /// observer stay the same. `None` if this version is the present one, or if the handle of the run is gone.
+    /// An observer of the newest version, if that is not the one that this observer sees: then the counters of this
+    /// observer stay the same. Also after the end of the run.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -148,22 +175,27 @@ impl Observer {
     /// run.upgrade(pipeline::<u64>().map(|x| x + 1).map(|x| x * 2)).unwrap();
     /// let next = observer.successor().unwrap();
     /// assert_eq!((next.version(), next.plan().stages.len()), (2, 2));
-    /// # drop(sender);
+    /// drop(sender);
+    /// run.wait()?;
+    /// assert_eq!(observer.successor().unwrap().change().unwrap().version, 2);
     /// # Ok::<(), RunError>(())
     /// ```
     #[must_use]
     pub fn successor(&self) -> Option<Observer> {
-        let present = self.0.present.upgrade()?;
-        let present = present.lock().unwrap_or_else(PoisonError::into_inner);
-        (!Arc::ptr_eq(&self.0, &present.observer.0)).then(|| present.observer.clone())
+        let newest = self.newest().clone();
+        (!Arc::ptr_eq(&self.0, &newest)).then(|| Observer(newest, self.1.clone()))
     }
 
-    /// The last change of the run's pipeline; `None` if there was none, or if the handle of the run is gone.
+    /// The change by which the version that it sees began; `None` of the first one.
+    #[must_use]
+    pub fn change(&self) -> Option<&ChangeReport> {
+        self.0.change.as_ref()
+    }
+
+    /// The last change of the run's pipeline; `None` if there was none.
     #[must_use]
     pub fn last_change(&self) -> Option<ChangeReport> {
-        let present = self.0.present.upgrade()?;
-        let present = present.lock().unwrap_or_else(PoisonError::into_inner);
-        present.changes.back().cloned()
+        self.newest().change.clone()
     }
 
     fn rings(&self) -> &[Watching] {
@@ -191,10 +223,16 @@ impl Observer {
         self.0.pool.ended.get().map_or_else(|| self.0.since.elapsed(), |ended| ended.duration_since(self.0.since))
     }
 
-    /// Whether everything is done, or the run has failed.
+    /// Whether everything is done, or the run has failed or was stopped. Its threads may still be within a step.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.0.pool.finished()
+    }
+
+    /// Whether the last thread of the run has done its work: from then on no counter changes.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.pool.ended.get().is_some()
     }
 
     /// The tasklets. The source is one of them unless it has a thread of its own; with values that need dropping there
@@ -223,12 +261,14 @@ impl Observer {
     /// Reads all counters.
     pub fn read(&self, counters: &mut Counters) {
         let markers = &self.0.pool.shared.markers;
+        // Before the others, which are then the last ones.
+        counters.over = self.is_over();
         counters.running = !self.0.pool.finished();
         counters.observed = markers.on();
-        if counters.version != self.0.version {
+        if counters.of != self.0.id {
             // What was read last is of other rings.
             counters.rings.clear();
-            counters.version = self.0.version;
+            counters.of = self.0.id;
         }
         counters.rings.resize_with(self.0.plan.rings.len(), RingCounters::default);
         for ((ring, watching), planned) in counters.rings.iter_mut().zip(self.rings()).zip(&self.0.plan.rings) {
@@ -270,7 +310,7 @@ impl Observer {
     /// ```
     #[must_use]
     pub fn loads(&self, before: &Counters, now: &Counters, open: Option<Duration>) -> Loads {
-        let before = if before.at < self.0.began.at { &self.0.began } else { before };
+        let before = self.0.began.get().filter(|began| before.at <= began.at).unwrap_or(before);
         loads::between((&self.0.pool, &self.0.roster), &self.0.plan, self.0.cores, (before, now), open)
     }
 
@@ -328,55 +368,6 @@ impl Observer {
     #[must_use]
     pub fn passed_at(&self, stage: usize, marker: u64) -> Option<Passed> {
         self.0.roster.passes.passed_at(stage, marker)
-    }
-}
-
-/// The counters and readers of each ring.
-fn watching(roster: &Roster, plan: &Plan, source: &RingProbe) -> Box<[Watching]> {
-    let mut tasks_of = vec![Vec::new(); plan.stages.len() + 1];
-    for (index, task) in roster.tasks.iter().enumerate() {
-        match task.watched.role {
-            Role::Stage(stage) => tasks_of[stage].push(index),
-            Role::Sink => tasks_of[plan.stages.len()].push(index),
-            Role::Source | Role::SideOutput => {}
-        }
-    }
-    let probe = |writer: Option<usize>| match writer {
-        None => Some(source.clone()),
-        Some(stage) => tasks_of[stage].iter().find_map(|task| roster.tasks[*task].watched.probe.output().cloned()),
-    };
-    let mut rings: Box<[Watching]> =
-        plan.rings.iter().map(|ring| Watching { probe: probe(ring.writer), readers: Vec::new() }).collect();
-    let reads = plan.stages.iter().map(|stage| &stage.reads).chain([&plan.output]);
-    for (reads, tasks) in reads.zip(&tasks_of) {
-        let mut reads = reads.clone();
-        reads.sort_unstable();
-        reads.dedup();
-        reads.into_iter().for_each(|ring| rings[ring].readers.push(tasks.clone()));
-    }
-    rings
-}
-
-fn tasklet(task: &Task) -> TaskletCounters {
-    let (timed_numbers, timed_ns) = task.timed();
-    let calls = task.watched.calls.as_ref();
-    let done = task.done.load(Ordering::Relaxed);
-    let empties = task.watched.probe.empties();
-    TaskletCounters {
-        moved: task.moved(),
-        steps: task.steps.load(Ordering::Relaxed),
-        timed_numbers,
-        timed_ns,
-        longest_ns: task.longest_ns.load(Ordering::Relaxed),
-        batches: task.watched.batches(),
-        state_bytes: task.watched.probe.state_bytes(),
-        failures: calls.map_or(0, |calls| calls.failures()),
-        retries: calls.map_or(0, |calls| calls.retries()),
-        parked: calls.map_or(0, |calls| calls.parked()),
-        looked_at: empties.looked_at,
-        empties: empties.empty,
-        state: if done { State::Starved } else { task.watched.probe.state() },
-        done,
     }
 }
 

@@ -303,11 +303,8 @@ impl WiredRun {
         let pool = Pool::new(tasklets, batch, shared, controller, rings.pins(inline), budgets, &plan);
         pool.observe(rings.observed());
         let since = Instant::now();
-        let present = Arc::new_cyclic(|present| {
-            let machine = (cores.usable, since);
-            let observer = Observer::new(pool.clone(), plan, source.clone(), machine, (1, present.clone()));
-            Mutex::new(Present::first(observer, side_sinks, ring_bytes))
-        });
+        let observer = Observer::first(pool.clone(), plan, source.clone(), (cores.usable, since));
+        let present = Arc::new(Mutex::new(Present::first(observer, side_sinks, ring_bytes)));
         let site = Site {
             pool: Arc::downgrade(&pool),
             present: present.clone(),
@@ -317,8 +314,6 @@ impl WiredRun {
             end_source: end_source.as_ref().map(Arc::downgrade),
             reactor: reactor.unwrap_or_else(|| Arc::new(Reactor::here())),
             inline,
-            cores: cores.usable,
-            since,
         };
         let started = Started { pool, present, end_source, cores, inline, ends, site };
         for (at, next) in rings.upgrades() {
@@ -333,8 +328,12 @@ impl WiredRun {
             Threads::Inline => {
                 started.pool.run_by_caller();
                 work(&started.pool, 0);
+                started.pool.note_end();
             }
-            Threads::Stepped(seed) => step_by_seed(&started.pool, seed),
+            Threads::Stepped(seed) => {
+                step_by_seed(&started.pool, seed);
+                started.pool.note_end();
+            }
             Threads::Workers => {
                 started.pool.start(workers).map_err(failed)?;
                 started.pool.start_blocking().map_err(failed)?;

@@ -36,7 +36,6 @@ use crate::external_source::ExternalSource;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::marks::{Change, Retired};
 use crate::migrations::StateRules;
-use crate::observer::Observer;
 use crate::pool::Pool;
 use crate::present::Present;
 use crate::reactor::Reactor;
@@ -98,8 +97,6 @@ pub(crate) struct Site {
     pub(crate) end_source: Option<Weak<dyn ExternalSource>>,
     pub(crate) reactor: Arc<Reactor>,
     pub(crate) inline: bool,
-    pub(crate) cores: usize,
-    pub(crate) since: Instant,
 }
 
 impl Site {
@@ -250,12 +247,11 @@ pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: R
     let mut present = site.present();
     let shadow = present.shadow.take();
     let version = present.observer.version() + 1;
-    let newest = (version, Arc::downgrade(&site.present));
-    present.observer = Observer::new(pool.clone(), plan, site.source.clone(), (site.cores, site.since), newest);
     present.ring_bytes = ring_bytes;
     present.side_sinks.extend(side_sinks);
     let (pauses, switched_in) = (report::pauses(retired.since, now), now.duration_since(begun));
     let report = ChangeReport { version, at: retired.at, reason, stages: check, states_moved, pauses, switched_in };
+    present.observer = present.observer.next(plan, report.clone());
     present.change(report.clone());
     drop(present);
     pool.shared.trace.upgraded(&report);

@@ -56,7 +56,8 @@ impl Latencies {
         // The more markers are under way, the fewer are added: an overwritten marker is one with a high latency.
         if now >= self.due {
             observer.note();
-            self.due = now + spacing * (1 << ((noted - slowest) / (KEPT / 8)).min(10));
+            let times = 1 << ((noted - slowest) / (KEPT / 8)).min(10);
+            self.due = now.saturating_add(spacing.saturating_mul(times));
         }
     }
 

@@ -189,7 +189,7 @@ impl Tape {
             }
         }
         self.took = begun.elapsed();
-        self.counters.running
+        !self.counters.over
     }
 
     /// Goes on with the version that has taken the place of the present one, if there is one.
@@ -222,7 +222,8 @@ impl Tape {
     fn read(&mut self) {
         self.observer.read(&mut self.counters);
         let (counters, now) = (&self.counters, &mut self.now);
-        now.at = counters.at;
+        // The clock of a run stops at a time that is somewhat earlier than that of a look at the same moment.
+        now.at = now.at.max(counters.at);
         now.rings.resize_with(counters.rings.len(), Level::default);
         for (level, ring) in now.rings.iter_mut().zip(&counters.rings) {
             level.produced = ring.produced;

@@ -81,10 +81,15 @@ fn all_moved(before: &Counters, now: &Counters) -> bool {
     (now.source != State::Working || produced(before) < produced(now)) && now.tasklets.iter().enumerate().all(moved)
 }
 
+/// The rows that came since an earlier count. A lower count is one that began at 0 since then, as that of another text.
+fn came(now: u64, then: u64) -> u64 {
+    now.checked_sub(then).unwrap_or(now)
+}
+
 /// Adds the rows of each node to a frame, and how many of them came since `before`.
 fn set_rows(frame: &mut Frame, rows: &[Option<u64>], before: &[Option<u64>]) {
     for (stage, (rows, before)) in frame.stages.iter_mut().zip(rows.iter().zip(before)) {
-        let since = rows.zip(*before).map(|(rows, before)| rows.saturating_sub(before));
+        let since = rows.zip(*before).map(|(rows, before)| came(rows, before));
         (stage.rows, stage.row_rate) = (*rows, since.map(|since| per_second(since, frame.span)));
         stage.recent_row_rate = stage.row_rate;
     }
@@ -124,7 +129,7 @@ impl Sampler {
             let wanted = self.shown.wait_until(next);
             let begun = Instant::now();
             self.look();
-            let last = !wanted || !self.now.running;
+            let last = !wanted || self.now.over;
             if last || self.now.at.saturating_sub(self.before.at) >= self.options.frame {
                 self.show(last);
             }
@@ -146,8 +151,14 @@ impl Sampler {
     }
 
     fn look(&mut self) {
-        self.follow();
-        self.observer.read(&mut self.now);
+        loop {
+            self.follow();
+            self.observer.read(&mut self.now);
+            // In between, another version may have begun, and the run may have ended with it.
+            if !self.now.over || self.observer.successor().is_none() {
+                break;
+            }
+        }
         self.tally.look(&self.now, &self.tasklets);
         self.latencies.look(&self.observer, self.now.at, self.options.spacing);
         if self.rows_first.is_empty() {
@@ -159,7 +170,10 @@ impl Sampler {
     /// The rows that have come to each node; empty if they are not counted.
     fn rows(&self) -> Vec<Option<u64>> {
         let Some(rows) = self.shown.rows() else { return Vec::new() };
-        self.graph.nodes.iter().map(|node| rows(&node.name)).collect()
+        let last = self.graph.nodes.len() - 1;
+        let is_asked = |index: usize, name: &str| index == 0 || index == last || !matches!(name, "source" | "sink");
+        let nodes = self.graph.nodes.iter().enumerate();
+        nodes.map(|(index, node)| is_asked(index, &node.name).then(|| rows(&node.name)).flatten()).collect()
     }
 
     /// Makes a frame of the samples.
@@ -169,6 +183,11 @@ impl Sampler {
         let before = std::mem::replace(&mut self.before, self.now.clone());
         let rows = self.rows();
         let rows_before = std::mem::replace(&mut self.rows_before, rows.clone());
+        for (first, (now, before)) in self.rows_first.iter_mut().zip(rows.iter().zip(&rows_before)) {
+            if now.zip(*before).is_some_and(|(now, before)| now < before) {
+                *first = Some(0);
+            }
+        }
         self.recent.push_back(Recent { counters: before.clone(), open, rows: rows_before.clone() });
         while self.recent.len() > 1 && self.now.at.saturating_sub(self.recent[1].counters.at) >= LONGEST {
             self.recent.pop_front();
@@ -177,8 +196,8 @@ impl Sampler {
         let mut frame = self.frame(&self.tally, &before, self.bottleneck(place, all_moved));
         set_rows(&mut frame, &rows, &rows_before);
         self.set_recent_rates(&mut frame, &rows, &self.recent[place]);
-        self.stills.look(self.now.at, frame.stages.iter().chain(&frame.side_outputs));
-        frame.stuck = self.stills.stuck(&self.graph, &self.tasklets, &self.observer, &self.now);
+        self.stills.look(&self.observer, &self.now);
+        frame.stuck = self.stills.stuck(&self.graph, &self.tasklets, &self.now);
         self.whole.take(&mut self.tally);
         let all = last.then(|| {
             let found = self.observer.loads(&self.first, &self.now, Some(self.open)).bottleneck();
@@ -200,11 +219,11 @@ impl Sampler {
         Frame {
             number: self.frames,
             version: self.observer.version(),
-            change: self.observer.last_change().as_ref().map(Change::of),
+            change: self.observer.change().map(Change::of),
             at: self.now.at.as_secs_f64(),
             span,
             looks: tally.looks,
-            running: self.now.running,
+            running: !self.now.over,
             stages: stages.collect(),
             side_outputs: self.tasklets.side_outputs().map(side_output).collect(),
             rings: tally.rings(before, &self.now, span),
@@ -233,7 +252,7 @@ impl Sampler {
             let moved = self.tasklets.moved(node, &self.now).saturating_sub(self.tasklets.moved(node, &since.counters));
             stage.recent_rate = Some(per_second(moved, span));
             let of = |rows: &[Option<u64>]| rows.get(node).copied().flatten();
-            let came = of(rows).zip(of(&since.rows)).map(|(now, then)| now.saturating_sub(then));
+            let came = of(rows).zip(of(&since.rows)).map(|(now, then)| came(now, then));
             stage.recent_row_rate = came.map(|came| per_second(came, span));
         }
     }
@@ -262,6 +281,13 @@ mod tests {
         let recent: VecDeque<_> = before.iter().map(recent).collect();
         let (place, all_moved) = since(&recent, now);
         (recent[place].counters.at.as_secs(), all_moved)
+    }
+
+    #[test]
+    fn rows_that_begin_at_0_again_have_a_rate() {
+        let mut frame = Frame { span: 2.0, stages: vec![StageFrame::default(); 2], ..Frame::default() };
+        set_rows(&mut frame, &[Some(10), Some(1010)], &[Some(1000); 2]);
+        assert_eq!([frame.stages[0].row_rate, frame.stages[1].row_rate], [Some(5.0); 2]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tasklets that have been in the middle of one step for long.
 
-use crate::frame::{StageFrame, Stuck};
+use crate::frame::Stuck;
 use crate::graph::Graph;
 use crate::tally::TaskletsByNode;
 use millstream_exec::{Counters, Observer};
@@ -9,55 +9,44 @@ use std::time::Duration;
 /// A shorter time is slow, and not yet stuck.
 const LONG: Duration = Duration::from_secs(2);
 
-/// For each node, and then for each side output, the time since which it has moved nothing.
+/// For each tasklet, the time since which it has been in the same step at every look. Each for itself: while one of a
+/// stage is stuck, the others go on, or wait for input or for room.
 #[derive(Default)]
 pub(crate) struct Stills(Vec<Still>);
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Still {
-    moved: u64,
+    /// The numbers it has moved, and the steps that moved them: both are counted when a step ends.
+    counted: (u64, u64),
     since: Duration,
 }
 
 impl Stills {
-    /// Takes a sample of the nodes and side outputs.
-    pub(crate) fn look<'a>(&mut self, now: Duration, seen: impl Iterator<Item = &'a StageFrame>) {
-        for (index, stage) in seen.enumerate() {
-            if self.0.len() == index {
-                self.0.push(Still { moved: stage.moved, since: now });
-            }
-            // A stage that had nothing to do in a sample is not within a step.
-            if self.0[index].moved != stage.moved || stage.working < 1.0 {
-                self.0[index] = Still { moved: stage.moved, since: now };
+    /// Looks at the tasklets.
+    pub(crate) fn look(&mut self, observer: &Observer, now: &Counters) {
+        self.0.resize(now.tasklets.len(), Still { counted: (0, 0), since: now.at });
+        for (index, (still, tasklet)) in self.0.iter_mut().zip(&now.tasklets).enumerate() {
+            let counted = (tasklet.moved, tasklet.steps);
+            // A tasklet on the worker of a stuck one has moved nothing either, but it is in no step.
+            if still.counted != counted || !observer.in_step(index) {
+                *still = Still { counted, since: now.at };
             }
         }
     }
 
-    /// The stages that are stuck. A source is not among them, since it may wait for its own input.
-    pub(crate) fn stuck(
-        &self,
-        graph: &Graph,
-        tasklets: &TaskletsByNode,
-        observer: &Observer,
-        now: &Counters,
-    ) -> Vec<Stuck> {
-        let long = |still: &Still| now.at.saturating_sub(still.since) >= LONG;
-        let nodes = self.0.iter().enumerate().skip(1).filter(|(_, still)| now.running && long(still));
-        // A tasklet on the worker of a stuck one has moved nothing either, but it is in no step.
-        let stuck = nodes.filter(|(node, _)| tasklets.of(*node).any(|tasklet| observer.in_step(tasklet)));
-        stuck
-            .map(|(node, still)| {
-                let name = graph.nodes.get(node).map(|node| &*node.name);
-                let name = name.or_else(|| {
-                    tasklets.side_outputs().find(|(side_output, _)| *side_output == node).map(|(_, name)| name)
-                });
-                let name = name.unwrap_or_default();
-                let fused = tasklets.has_fused(name);
-                let reached = reached(graph, node, now).filter(|_| !fused);
-                let seconds = now.at.saturating_sub(still.since).as_secs_f64();
-                report(name, fused, reached.unwrap_or(still.moved), seconds)
-            })
-            .collect()
+    /// The stages and side outputs that are stuck: one of their tasklets is. A source is not among them, since it may
+    /// wait for its own input.
+    pub(crate) fn stuck(&self, graph: &Graph, tasklets: &TaskletsByNode, now: &Counters) -> Vec<Stuck> {
+        let nodes = graph.nodes.iter().map(|node| &*node.name).enumerate().skip(1);
+        let stuck = |(node, name): (usize, &str)| {
+            let since = self.0.get(tasklets.of(node))?.iter().map(|still| still.since).min()?;
+            let long = now.at.saturating_sub(since);
+            let fused = tasklets.has_fused(name);
+            let reached = reached(graph, node, now).filter(|_| !fused);
+            let number = reached.unwrap_or_else(|| tasklets.moved(node, now));
+            (long >= LONG).then(|| report(name, fused, number, long.as_secs_f64()))
+        };
+        nodes.chain(tasklets.side_outputs()).filter_map(stuck).collect()
     }
 }
 

@@ -212,7 +212,7 @@ impl Tally {
             working,
             starved,
             blocked,
-            done: !now.running || !tasklets.is_empty() && tasklets.iter().all(|tasklet| tasklet.done),
+            done: now.over || !tasklets.is_empty() && tasklets.iter().all(|tasklet| tasklet.done),
             state_bytes: tasklets.iter().filter_map(|tasklet| tasklet.state_bytes).reduce(|all, one| all + one),
             failures: tasklets.iter().map(|tasklet| tasklet.failures).max().unwrap_or(0),
             retries: tasklets.iter().map(|tasklet| tasklet.retries).max().unwrap_or(0),

@@ -209,7 +209,7 @@ impl Watch {
 
     /// From the next frame on, frames have the rows that have come to each stage. A value may hold many of them, of
     /// which the counters of a run know nothing: `rows` is asked for each stage by its name; `source` and `sink` are
-    /// the ends.
+    /// the ends, and it is not asked for a stage of such a name.
     ///
     /// ```
     /// use millstream::observe::Watch;

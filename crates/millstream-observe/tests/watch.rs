@@ -9,6 +9,7 @@ use millstream_exec::{JobExt, JobRefExt, RingBackend, Rings, Runner, source};
 use millstream_observe::{Frame, Options, Watch};
 use millstream_testkit::at_some_pace;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -246,4 +247,56 @@ fn a_fused_stage_names_its_loop_and_has_no_cost_of_its_own() {
     let stage = |index: usize| &last.stages[index];
     assert_eq!((&*stage(1).name, stage(1).fused_into.as_deref(), stage(1).service_ns), ("more", Some("twice"), None));
     assert_eq!((stage(1).moved, stage(2).moved, stage(2).fused_into.as_deref()), (200_001, 200_001, None));
+}
+
+/// A step goes on to its end, and its numbers count then.
+#[test]
+fn a_stopped_run_is_watched_until_its_last_step_has_ended() {
+    let _alone = alone();
+    let ((begins, begun), (open, opened)) = (channel::<()>(), channel::<()>());
+    let opened = Mutex::new(opened);
+    let held = move |_, _: &u64| {
+        let _ = begins.send(());
+        let _ = opened.lock().unwrap().recv();
+    };
+    let (sender, receiver) = source::channel(16);
+    let run = Rings::new().workers(1).start(pipeline::<u64>().from(receiver).to_each(held)).unwrap();
+    // It is dropped before the run, which waits for the call.
+    let open = open;
+    let watch = Watch::attach_with(run.observer(), Options::default().frame(Duration::from_millis(5))).unwrap();
+    sender.send_all(0..10).unwrap();
+    begun.recv().unwrap();
+    run.stopper().stop_now();
+    let mut after = watch.frame().map(|frame| frame.number);
+    for _ in 0..3 {
+        let frame = watch.next(after).expect("the step goes on");
+        assert!(frame.running && !frame.stages[1].done, "{frame:?}");
+        after = Some(frame.number);
+    }
+    drop(open);
+    let (_, report) = run.wait().unwrap();
+    let last = watch.finish();
+    let moved = report.stages.last().unwrap().moved;
+    assert!(moved > 0 && !last.running);
+    assert_eq!(last.stages.last().unwrap().moved, moved);
+}
+
+/// The watch looks once at the beginning, and then at the end.
+#[test]
+fn the_last_frame_is_of_the_version_in_which_the_run_has_ended() {
+    let _alone = alone();
+    let (sender, receiver) = source::channel(128);
+    let run = Rings::new().start(pipeline::<u64>().map(|x| x + 1).from(receiver).to_each(|_, _: &u64| ())).unwrap();
+    let watch = Watch::attach_with(run.observer(), Options::default().spacing(Duration::MAX)).unwrap();
+    sender.send_all(0..50).unwrap();
+    let next = pipeline::<u64>().map(|x| x + 1).named("more").map(|x| x * 2).named("twice");
+    let at = run.upgrade(next).unwrap();
+    sender.send_all(0..50).unwrap();
+    drop(sender);
+    run.wait().unwrap();
+    let last = watch.finish();
+    assert_eq!(watch.failure(), None);
+    let moved: Vec<_> = last.stages.iter().map(|stage| (&*stage.name, stage.moved)).collect();
+    assert_eq!((last.version, moved), (2, vec![("source", 101), ("more", 51), ("twice", 51), ("sink", 51)]));
+    assert_eq!(last.change.as_ref().map(|change| change.at), Some(at.0));
 }

@@ -4,6 +4,7 @@ use super::{Activity, State};
 use crate::ThreadTimes;
 use crate::share::share;
 use crate::watched::BATCHES;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The counters of a run at a moment. END counts as a number.
@@ -12,8 +13,11 @@ use std::time::Duration;
 pub struct Counters {
     /// When they were read, since the start of the run.
     pub at: Duration,
-    /// Whether the run goes on.
+    /// Whether the run goes on: not everything is done, and it has not failed and was not stopped.
     pub running: bool,
+    /// Whether its last thread has done its work, so that these are the last counters. After a failure or a stop a
+    /// thread goes on to the end of its step.
+    pub over: bool,
     /// Whether it is observed.
     pub observed: bool,
     /// The rings, in the order of the plan.
@@ -26,8 +30,19 @@ pub struct Counters {
     pub workers: Vec<Activity>,
     /// How the workers' threads spent their time, up to their last reading; none if the system does not report it.
     pub threads: Option<ThreadTimes>,
-    /// The version of the pipeline whose rings these are.
-    pub(super) version: u32,
+    /// The version of a run whose rings these are.
+    pub(super) of: VersionId,
+}
+
+/// One version of one run of this process. The default is none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct VersionId(u64);
+
+impl VersionId {
+    pub(super) fn next() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        VersionId(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
 }
 
 /// The counters of a ring.

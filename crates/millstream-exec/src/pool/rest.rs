@@ -45,10 +45,15 @@ impl Pool {
         let last = self.working.fetch_sub(1, Ordering::SeqCst) == 1;
         if last {
             self.deliver_rest();
-            self.ended.get_or_init(Instant::now);
+            self.note_end();
             self.shared.end_rest();
         }
         last
+    }
+
+    /// Notes that no thread does anything for the run any more.
+    pub(crate) fn note_end(&self) {
+        self.ended.get_or_init(Instant::now);
     }
 
     /// After a failure, the last thread of the run takes the remaining steps. It waits for the consumer of the output

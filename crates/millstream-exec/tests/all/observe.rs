@@ -92,7 +92,7 @@ fn before_a_slow_stage_all_are_blocked_and_after_it_starved() {
     gate.open(1000);
     let (_, report) = run.wait().unwrap();
     let counters = read(&observer);
-    assert!(!counters.running && counters.tasklets.iter().all(|tasklet| tasklet.done));
+    assert!(!counters.running && counters.over && counters.tasklets.iter().all(|tasklet| tasklet.done));
     // The numbers agree with the report's, ring by ring and stage by stage.
     assert!(counters.rings.iter().all(|ring| ring.produced == 101 && ring.consumed == [101]), "{:?}", counters.rings);
     let moved = |tasklet: &TaskletCounters| tasklet.moved;

@@ -134,6 +134,6 @@ async fn metrics(State(stage): State<Arc<Stage>>, headers: HeaderMap) -> Respons
 async fn health(State(stage): State<Arc<Stage>>) -> Response {
     let shown = stage.shown();
     let status = if shown.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let running = shown.is_some_and(|shown| !shown.watch.observer().is_finished());
+    let running = shown.is_some_and(|shown| !shown.watch.observer().is_over());
     (status, Json(json!({ "running": running }))).into_response()
 }

@@ -139,7 +139,7 @@ fn write_data(svg: &mut String, recording: &Recording, (graph, moments, change):
     };
     let mut before = &none;
     for moment in moments {
-        write!(svg, "\n[{},[", (moment.at - before.at).as_micros())?;
+        write!(svg, "\n[{},[", moment.at.saturating_sub(before.at).as_micros())?;
         let places = |moment: &Moment| -> Vec<u64> {
             moment
                 .rings

@@ -52,15 +52,9 @@ impl RecordedVersion {
 
 /// The version that has taken the place of this one, and how.
 pub(super) fn after(observer: &Observer) -> Option<(Observer, Change)> {
-    let mut next = observer.successor()?;
-    loop {
-        let change = next.last_change()?;
-        if change.version == next.version() {
-            return Some((next, Change::of(&change)));
-        }
-        // It was replaced, too, in this moment.
-        next = next.successor()?;
-    }
+    let next = observer.successor()?;
+    let change = Change::of(next.change()?);
+    Some((next, change))
 }
 
 /// Drops every second one, but not the first.
