@@ -6,6 +6,7 @@ use crate::silence::silence;
 use millstream_core::{Arrow, SequenceNumber, Shape, Val, pipeline};
 use millstream_exec::{Deployable, Inline, JobExt, Rings, Runner, ThroughExt, source};
 use millstream_testkit::within;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use tally::{Counted, Tally};
@@ -159,6 +160,27 @@ fn idle_rings_keep_nothing_alive() {
             Rings::new().workers(workers).for_each(everything(0, NEVER).from(source), |_, _| ()).unwrap();
         });
     }
+}
+
+/// The stream has ended, and a stage waits at its first number.
+#[test]
+fn the_values_of_a_source_are_dropped_behind_end() {
+    within(PATIENCE, || {
+        let (tally, (sender, receiver)) = (Tally::default(), source::channel(16));
+        sender.send_all((0..10).map(|n| tally.count(n))).unwrap();
+        drop(sender);
+        let (open, gate) = channel::<()>();
+        let gate = Mutex::new(gate);
+        let p = pipeline::<Counted>().map(|x| x.number).map_blocking(move |x: &u64| {
+            let _ = gate.lock().unwrap().recv();
+            *x
+        });
+        let run = Rings::new().workers(1).start(p.from(receiver).to_each(|_, _: &u64| ())).unwrap();
+        assert!(tally.falls_to(0), "{} values are kept behind END", tally.alive());
+        drop(open);
+        assert_eq!(run.wait().unwrap().1.numbers.0, 10);
+    })
+    .unwrap();
 }
 
 #[test]
