@@ -124,7 +124,8 @@ impl Ended {
         assert!([source, source.saturating_sub(1)].contains(&(report.numbers.0 + left)), "{left} left: {report:?}");
     }
 
-    fn check(&self, failing: Failing) {
+    /// `end` is the number at which the source ends.
+    fn check(&self, failing: Failing, end: u64) {
         if let Some(failure) = &self.failure {
             let (stage, cause) = match failure {
                 RunError::Stage { stage, cause, .. } => (stage, cause),
@@ -145,6 +146,12 @@ impl Ended {
         let left: u64 = report.stages.iter().map(|stage| stage.left).sum();
         if matches!(report.outcome, RunOutcome::End | RunOutcome::Drained) {
             assert_eq!(left, 0, "{report:?}");
+        }
+        // Of a run that came to its end by itself, nothing is lost.
+        if report.outcome == RunOutcome::End {
+            assert_eq!(report.numbers.0, end, "{report:?}");
+            let values = (0..end).filter(|x| 2 * (x + 1) % 3 == 0).count();
+            assert_eq!(report.values, values as u64, "{report:?}");
         }
         // No stage has processed more than the stage before it, and END.
         let first = report.stages.iter().find(|stage| stage.name == "map-1").expect("it is a stage");
@@ -173,7 +180,7 @@ fn round(seed: u64) {
         _ => run_fed(&p, &rings, failing, end, random),
     };
     if let Some(seen) = seen {
-        seen.check(failing);
+        seen.check(failing, end);
     }
 }
 
