@@ -46,9 +46,9 @@ pub enum Difference {
         /// The deployment's slot, printed.
         deployed: String,
     },
-    /// A named sink of the pipeline got other values.
+    /// A named sink of the pipeline got other values, or a receiver of dead letters other ones.
     Sink {
-        /// The index of the sink, in pipeline order.
+        /// The index of the sink: first the named ones, then the receivers, each in pipeline order.
         sink: usize,
         /// Its values in the model, printed.
         model: String,

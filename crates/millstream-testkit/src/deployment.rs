@@ -253,7 +253,8 @@ type Owned<P> = <<P as Arrow>::Out as ToOwnedItem>::Owned;
 /// All slots up to END.
 pub(crate) fn slots_of<T>(ended: RunEnd<Slots<T>>) -> Result<Slots<T>, RunError> {
     let (mut slots, report) = ended.ok()?;
-    slots.resize_with(report.numbers.0 as usize + 1, || None);
+    // It cuts nothing off: a value behind END is a difference.
+    slots.resize_with(slots.len().max(report.numbers.0 as usize + 1), || None);
     Ok(slots)
 }
 

@@ -22,6 +22,7 @@ mod fold_windows;
 mod join;
 mod kind;
 mod leaf;
+mod logs;
 mod order;
 mod producers;
 mod refusing;

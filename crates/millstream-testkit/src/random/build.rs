@@ -1,19 +1,18 @@
 use super::changes::{Restart, Restarted, collect_restarted};
 use super::edge::{Boxed, Chain};
 use super::kind::{F, Kind, Whole, with_whole};
-use super::order::in_one_order;
+use super::logs::{Logs, Sinks, Taken};
 use super::refusing::Refusing;
 use super::shape::{Element, RandomShape};
-use super::sinks::{self, Got, Sinks};
+use super::sinks::tee_to;
 use super::tree::Pipe;
 use super::upgrades::upgraded;
 use super::value::Value;
 use super::{block, changes, join, leaf};
-use crate::check::{Difference, compare};
+use crate::check::{Difference, ended};
 use crate::deployment::{Deployment, Slots, slots_of};
 use crate::way::{QueueFeeding, Way, collect_fan_in_on_queues, collect_on_queues, run_into_on_queues};
 use millstream_core::{Arrow, Model, ModelExt, Plan, SequenceNumber};
-use millstream_exec::sink::Output;
 use millstream_exec::{
     FanIn, FreePipe, Handle, JobRefExt, Queues, Rings, RunEnd, RunError, Runner, Sender, ThroughExt, sink, source,
 };
@@ -28,11 +27,14 @@ pub struct Built {
     /// Whether it loses the order on rings with several workers, and keeps it in the model, on queues and on one
     /// thread.
     gives_order_up: bool,
-    /// The values that its named sinks got in the last run.
-    sinks: Vec<Output<Got>>,
+    /// What its named sinks and the receivers of its dead letters get.
+    sinks: Logs,
     /// Whether it can end the stream before its source does.
     pub(super) ends: bool,
 }
+
+/// What its sinks got in a run, and its output.
+pub(super) type Ran = (Taken, Slots<Value>);
 
 /// Values that come one after the other.
 type Values = Box<dyn Iterator<Item = Value> + Send>;
@@ -199,7 +201,7 @@ impl Pipe {
         let chain = chain(self, Kind::Whole(Whole::F), &sinks);
         let Kind::Whole(whole) = chain.output else { unreachable!("only a body sees a half or a lane") };
         let pipeline: Arc<dyn Runs> = with_whole!(whole, B => Arc::new(chain.boxed_free::<F, B>()));
-        Built { pipeline, gives_order_up: self.gives_order_up(), sinks: sinks.into_outputs(), ends: self.ends() }
+        Built { pipeline, gives_order_up: self.gives_order_up(), sinks: sinks.into_logs(), ends: self.ends() }
     }
 }
 
@@ -257,8 +259,8 @@ pub(super) fn chain(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
             assert!(!graph.bodies().any(Pipe::renumbers), "{tree} has a body that renumbers");
             block::block(graph, input, &|body, input| chain(body, input, sinks))
         }
-        Pipe::TeeTo => sinks.tee_to(input),
-        leaf => leaf::leaf(leaf, input),
+        Pipe::TeeTo => tee_to(input, sinks),
+        leaf => leaf::leaf(leaf, input, sinks),
     }
 }
 
@@ -269,7 +271,7 @@ fn called(name: &str, tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
             join::feedback(*start, Some(name), input, |looped| chain(p, looped, sinks))
         }
         Pipe::ShardBy { .. } => chain(tree, input, sinks).called(name.to_owned()),
-        leaf => leaf::leaf_called(leaf, input, Some(name)),
+        leaf => leaf::leaf_called(leaf, input, Some(name), sinks),
     }
 }
 
@@ -353,20 +355,17 @@ impl Built {
         self.pipeline.collect_on_queues(inputs, queues, feeding)
     }
 
-    /// Compares a deployment with the model, as [`check`](crate::check) does, and the values of its named sinks, too.
-    /// If the pipeline [gives its order up](Pipe::gives_order_up) and the deployment has workers, both outputs are
-    /// sorted first.
+    /// Compares a deployment with the model, as [`check`](crate::check) does, and what its named sinks and the
+    /// receivers of its dead letters got, too. If the pipeline [gives its order up](Pipe::gives_order_up) and the
+    /// deployment has workers, both outputs are sorted first.
     ///
     /// # Errors
     ///
     /// The first difference.
     pub fn check(&self, inputs: &[Value], deployment: Deployment) -> Result<(), Difference> {
-        let model = self.model_slots(inputs.to_vec());
-        let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
-        if self.gives_order_up && deployment.has_workers() {
-            return compare(in_one_order(model), move || pipeline.collect_slots(inputs, deployment).map(in_one_order));
-        }
-        self.compare(model, move || pipeline.collect_slots(inputs, deployment))
+        let (pipeline, given) = (self.pipeline.clone(), inputs.to_vec());
+        let ran = self.watched(|| ended(move || pipeline.collect_slots(given, deployment)))?;
+        self.judge_run(Way::Rings(deployment), inputs.to_vec(), &ran)
     }
 
     /// Compares the deployment on queues with the model.
@@ -375,20 +374,22 @@ impl Built {
     ///
     /// The first difference.
     pub fn check_on_queues(&self, inputs: &[Value], queues: Queues, feeding: QueueFeeding) -> Result<(), Difference> {
-        let model = self.model_slots(inputs.to_vec());
-        let (pipeline, inputs) = (self.pipeline.clone(), inputs.to_vec());
-        self.compare(model, move || pipeline.collect_on_queues(inputs, queues, feeding))
+        let (pipeline, given) = (self.pipeline.clone(), inputs.to_vec());
+        let ran = self.watched(|| ended(move || pipeline.collect_on_queues(given, queues, feeding)))?;
+        self.judge_run(Way::Queues { queues, feeding }, inputs.to_vec(), &ran)
     }
 
-    /// Compares a run with the model, which has just run: its output, and the values of its named sinks.
-    fn compare(
-        &self,
-        model: Slots<Value>,
-        deployed: impl FnOnce() -> Result<Slots<Value>, RunError> + Send + 'static,
-    ) -> Result<(), Difference> {
-        let got = sinks::taken(&self.sinks);
-        compare(model, deployed)?;
-        sinks::same(&got, &sinks::taken(&self.sinks), self.ends)
+    /// What the sinks get in this run, and its result.
+    pub(super) fn watched(&self, run: impl FnOnce() -> Result<Slots<Value>, Difference>) -> Result<Ran, Difference> {
+        drop(self.sinks.take());
+        run().map(|slots| (self.sinks.take(), slots))
+    }
+
+    /// Compares a whole run with the model of these inputs: its output, and what its sinks got.
+    pub(super) fn judge_run(&self, way: Way, inputs: Vec<Value>, ran: &Ran) -> Result<(), Difference> {
+        let model = self.watched(|| Ok(self.model_slots(inputs)))?;
+        self.judge(way, model.1, ran.1.clone())?;
+        ran.0.is_model(&model.0, self.ends)
     }
 }
 

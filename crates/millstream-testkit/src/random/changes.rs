@@ -9,6 +9,7 @@ use super::upgrades::Part;
 use super::value::Value;
 use crate::check::Difference;
 use crate::deployment::{Deployment, Slots, slots_of};
+use crate::way::Way;
 use millstream_core::{Arrow, Item, KeysExt, SequenceNumber, ToOwnedItem, Val, pipeline};
 use millstream_exec::{Deployable, Migrations, RingShape, Rings, RunEnd, RunError, Snapshot, Upgrade, sink};
 use std::collections::BTreeMap;
@@ -201,7 +202,8 @@ impl Built {
     }
 
     /// Migrates the states of a stage before the pipeline, and gives it other numbers of shards, at these numbers.
-    /// Compares the output with the model. Returns how many of the changes before END did not take place.
+    /// Compares the output with the model, as [`check`](Built::check) does. Returns how many of the changes before END
+    /// did not take place.
     ///
     /// # Errors
     ///
@@ -215,10 +217,9 @@ impl Built {
         let mut changes = changes.to_vec();
         changes.sort_unstable();
         let done = Arc::<AtomicUsize>::default();
-        let model = self.model_slots(behind_counts(inputs));
         let due = changes.iter().filter(|(at, _)| *at <= inputs.len() as u64).count();
-        let deployed = self.run_changed(inputs, deployment, changes, &done)?;
-        self.judge_slots(&model, &deployed, deployment)?;
+        let ran = self.watched(|| self.run_changed(inputs, deployment, changes, &done))?;
+        self.judge_run(Way::Rings(deployment), behind_counts(inputs), &ran)?;
         // The first version counts as a deployment, too.
         Ok(due + 1 - done.load(Ordering::Relaxed))
     }

@@ -11,9 +11,9 @@ use millstream_exec::{FanIn, MergeLog, Queues, RunError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Built {
-    /// Runs it after producers that are merged live, and compares its output with the model: on the merged values by
-    /// the rule, if the rule is determinate, and on those by the recorded choices, which must be all that was sent if the
-    /// pipeline does not end before its source. Then replays the record, and compares again. Orders are compared as in [`check`](Built::check).
+    /// Runs it after producers that are merged live, and compares it with the model as [`check`](Built::check) does: on
+    /// the merged values by the rule, if the rule is determinate, and on those by the recorded choices, which must be
+    /// all that was sent if the pipeline does not end before its source. Then replays the record, and compares again.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Built {
             let (pipeline, producers) = (self.runs().clone(), producers.clone());
             ended(move || run(&*pipeline, &producers, of, way))
         };
-        let output = runs(producers.fan_in().record(record))?;
+        let ran = self.watched(|| runs(producers.fan_in().record(record)))?;
         let choices = recorded.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let chosen = producers.as_chosen(&choices).expect("what was recorded was sent");
         let sent = producers.lists.iter().map(Vec::len).sum();
@@ -49,9 +49,11 @@ impl Built {
             return Err(Difference::Length { model: sent, deployed: chosen.len() });
         }
         for merged in producers.by_rule().into_iter().chain([chosen]) {
-            self.judge(way, self.model_slots(merged), output.clone())?;
+            self.judge_run(way, merged, &ran)?;
         }
-        self.judge(way, output, runs(producers.replay(choices))?)
+        let again = self.watched(|| runs(producers.replay(choices)))?;
+        self.judge(way, ran.1, again.1)?;
+        if self.ends { Ok(()) } else { again.0.is_model(&ran.0, false) }
     }
 
     /// Compares slots; of stages that lose the order, in one order.

@@ -4,6 +4,7 @@ use super::answer::answer;
 use super::edge::{Boxed, Chain, then_called};
 use super::fold_windows::fold_windows;
 use super::kind::{Any, F, H, Kind, MAny, MF, MH, Mpff, Mtf, Pff, TF, Whole, with_kind};
+use super::logs::Sinks;
 use super::order::AnyOrder;
 use super::row::row;
 use super::shape::{Element, RandomShape, of_slot, of_value};
@@ -14,6 +15,7 @@ use super::tree::Pipe;
 use super::try_scan::try_scan;
 use super::value::Value;
 use super::windows::windows;
+use millstream_core::pipe::DeadLetter;
 use millstream_core::{
     Arrow, AsyncExt, BorrowedKeysExt, ChoiceExt, ClockExt, Dense, Density, Either, Filtered, KeysExt, PartsExt,
     StreamsExt, TryMapExt, Val, ViewExt, id,
@@ -22,12 +24,12 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 /// The stage of a tree without bodies.
-pub(crate) fn leaf(tree: &Pipe, input: Kind) -> Chain {
-    leaf_called(tree, input, None)
+pub(crate) fn leaf(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
+    leaf_called(tree, input, None, sinks)
 }
 
 /// As [`leaf`]; the stage with the state has this name, even if another stage follows it in its box.
-pub(crate) fn leaf_called(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain {
+pub(crate) fn leaf_called(tree: &Pipe, input: Kind, name: Option<&str>, sinks: &Sinks) -> Chain {
     let is_followed = match tree {
         Pipe::Park { .. } | Pipe::FoldBy { .. } | Pipe::FoldWindows(_) | Pipe::WindowsBy(_) => true,
         Pipe::TryScan { by, .. } => by.is_followed(),
@@ -35,7 +37,7 @@ pub(crate) fn leaf_called(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain
         _ => false,
     };
     if let (Some(name), false) = (name, is_followed) {
-        return leaf(tree, input).called(name.to_owned());
+        return leaf(tree, input, sinks).called(name.to_owned());
     }
     match *tree {
         Pipe::Id => Chain::empty(input),
@@ -54,10 +56,10 @@ pub(crate) fn leaf_called(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain
         | Pipe::FilterMap { .. }
         | Pipe::Scan { .. }
         | Pipe::Fold { .. }
-        | Pipe::Delay { .. } => with_kind!(input, A => leaf_on::<A>(tree, input)),
+        | Pipe::Delay { .. } => with_kind!(input, A => leaf_on::<A>(tree, input, sinks)),
         _ => on_ring(input, |input| match input {
-            Kind::Whole(Whole::F) => special::<F>(tree, input, name),
-            _ => special::<H>(tree, input, name),
+            Kind::Whole(Whole::F) => special::<F>(tree, input, name, sinks),
+            _ => special::<H>(tree, input, name, sinks),
         }),
     }
 }
@@ -100,7 +102,7 @@ fn written<A: RandomShape, E: Element>(input: Kind) -> Chain {
     }
 }
 
-fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
+fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind, sinks: &Sinks) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::Map { plus } => {
@@ -131,7 +133,7 @@ fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
             // Its first value is a pair, which a ring of choices cannot hold.
             None | Some(Whole::EF | Whole::EH) => {
                 let copied = copied(input);
-                let delayed = leaf(tree, copied.output);
+                let delayed = leaf(tree, copied.output, sinks);
                 copied.followed_by(delayed)
             }
             Some(_) => {
@@ -144,7 +146,7 @@ fn leaf_on<A: RandomShape>(tree: &Pipe, input: Kind) -> Chain {
 }
 
 /// A stage that follows one ring of values.
-fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain {
+fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>, sinks: &Sinks) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::Swap => {
@@ -164,7 +166,7 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chai
             chain.then(Boxed::new(id::<A>().scan_finish(Value::I(start), step, finished)))
         }
         Pipe::FoldWindows(of) => fold_windows::<A>(of, input, name),
-        Pipe::TryScan { start, modulus, by } => try_scan::<A>(start, modulus, (by, name), input),
+        Pipe::TryScan { start, modulus, by } => try_scan::<A>(start, modulus, (by, name), input, sinks),
         Pipe::Row(of) => row::<A>(of, input),
         Pipe::Answer(of) => answer::<A>(of, input),
         Pipe::Fork => {
@@ -215,22 +217,26 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chai
         }
         Pipe::DeadLetter { modulus, plus } => {
             let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
+            let letters = sinks.letters();
+            let note = move |dead: DeadLetter<'_, A::Owned, &'static str>| letters.note(dead.number, dead.fault);
+            let stage = id::<A>().try_map_or_dead_letter("dead", judge, note);
             // Clones the values of the success lane into a ring, for the next stage.
-            let stage = id::<A>().try_map_or_dead_letter("dead", judge, |_| ()).filter_map(|value| Some(value.clone()));
-            chain.then(Boxed::new(stage))
+            chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
         Pipe::DeadLetterAsync(limit, modulus, plus) => {
             let judge = move |slot: A::Ref<'_>| tried_later(A::value(slot), modulus, plus);
-            let stage = id::<A>().try_map_async_or_dead_letter(limit, "late", judge, |_| ());
+            let letters = sinks.letters();
+            let note = move |dead: DeadLetter<'_, A::Owned, &'static str>| letters.note(dead.number, dead.fault);
+            let stage = id::<A>().try_map_async_or_dead_letter(limit, "late", judge, note);
             chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
         Pipe::Park { keys, modulus, plus } => {
             let judge = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| tried(value, modulus, plus));
             let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
-            let stage = id::<A>()
-                .try_map_or_park(name.unwrap_or("park"), key, judge, |_| ())
-                .filter_map(|value| Some(value.clone()));
-            chain.then(Boxed::new(stage))
+            let letters = sinks.letters();
+            let note = move |dead: DeadLetter<'_, A::Owned, &'static str>| letters.note(dead.number, dead.fault);
+            let stage = id::<A>().try_map_or_park(name.unwrap_or("park"), key, judge, note);
+            chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
         Pipe::FoldBy { keys, start } => {
             let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
@@ -247,11 +253,11 @@ fn special<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chai
         }
         Pipe::Text { .. } => text::<A>(tree, input),
         Pipe::Words { .. } => words::<A>(tree, input),
-        _ => renumbering::<A>(tree, input, name),
+        _ => renumbering::<A>(tree, input, name, sinks),
     }
 }
 
-fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> Chain {
+fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>, sinks: &Sinks) -> Chain {
     let chain = Chain::empty(input);
     match *tree {
         Pipe::FlatMap { modulus } => {
@@ -277,7 +283,7 @@ fn renumbering<A: RandomShape>(tree: &Pipe, input: Kind, name: Option<&str>) -> 
         Pipe::Compact if Whole::of::<Val<A::Owned, Dense>>().is_some() => chain.then(Boxed::free(id::<A>().compact())),
         Pipe::Compact => {
             let copied = copied(input);
-            let compacted = leaf(tree, copied.output);
+            let compacted = leaf(tree, copied.output, sinks);
             copied.followed_by(compacted)
         }
         Pipe::Unordered { limit, plus } => {

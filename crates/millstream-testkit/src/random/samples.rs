@@ -2,7 +2,8 @@
 
 use super::{Answer, FoldWindows, Graph, LastOfRow, Pipe, Row, Statement, Stream, TryScanBy, Windows};
 
-/// One stage of each kind: first those that clone, keep, hash, compare or order values.
+/// Each kind of stage, of [answers](Pipe::Answer) some: first those that clone, keep, hash, compare or order values.
+/// Those that neither keep a state nor write values that they make are in one row.
 #[must_use]
 pub fn every_stage() -> Vec<Pipe> {
     let map = || Box::new(Pipe::Map { plus: 1 });
@@ -90,7 +91,33 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Shard(3, map()),
         Pipe::ShardBy { keys: 3, most: 2, k: 2, body: Pipe::Scan { start: 1 }.into() },
         Pipe::ShardBy { keys: 0, most: 2, k: 2, body: Pipe::Scan { start: 1 }.into() },
+        Pipe::TryMap { modulus: 3, plus: 2 },
+        Pipe::Words { modulus: 3 },
+        Pipe::TeeTo,
+        Pipe::Stream(Stream::Skip(3)),
+        // Behind a stage, since the first values of tests are often 0.
+        Pipe::Then(map(), Pipe::Stream(Stream::SkipWhile(7)).into()),
+        Pipe::Then(map(), Pipe::Stream(Stream::TakeWhile(7)).into()),
+        Pipe::Stream(Stream::Enumerate),
+        Pipe::Stream(Stream::Inspect),
+        Pipe::Stream(Stream::MapM(2)),
+        in_a_row([
+            Pipe::FilterMap { modulus: 5, plus: 1 },
+            Pipe::Tuple,
+            Pipe::Swap,
+            Pipe::Cloned,
+            Pipe::Distribute,
+            Pipe::Seconds,
+            Pipe::Fork,
+            Pipe::Firsts,
+            Pipe::Tee(Pipe::DeadEnd.into()),
+        ]),
     ]
+}
+
+fn in_a_row<const N: usize>(stages: [Pipe; N]) -> Pipe {
+    let then = |p: Pipe, q: Pipe| Pipe::Then(p.into(), q.into());
+    stages.into_iter().reduce(then).expect("there are some")
 }
 
 fn sessions(keys: Option<i64>) -> Pipe {

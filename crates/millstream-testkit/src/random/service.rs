@@ -3,7 +3,7 @@
 use super::build::chain;
 use super::edge::Boxed;
 use super::kind::{Any, Kind, Whole};
-use super::sinks::Sinks;
+use super::logs::Sinks;
 use super::tree::Pipe;
 use super::value::Value;
 use crate::deployment::Slots;

@@ -6,6 +6,7 @@ use super::order::in_one_order;
 use super::value::Value;
 use crate::check::{Difference, ended, same};
 use crate::deployment::{Deployment, Slots};
+use crate::way::Way;
 use millstream_exec::{Rings, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
@@ -15,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 const RESUMED: usize = 3;
 
 impl Built {
-    /// Takes a snapshot after every `every` numbers of the source, and compares the output with the model. Then runs
-    /// the rest of the inputs from some of the snapshots: each output must be the rest of the model's. Returns how many
-    /// snapshots there were.
+    /// Takes a snapshot after every `every` numbers of the source, and compares the output with the model, as
+    /// [`check`](Built::check) does. Then runs the rest of the inputs from some of the snapshots: each output must be
+    /// the rest of the model's. Returns how many snapshots there were.
     ///
     /// # Errors
     ///
@@ -27,8 +28,9 @@ impl Built {
         let keep = taken.clone();
         let take = move |snapshot| keep.lock().unwrap_or_else(PoisonError::into_inner).push(snapshot);
         let model = self.model_slots(inputs.to_vec());
-        let whole = self.run_with(deployment.rings().snapshot_every(every, take), inputs, deployment)?;
-        self.judge_slots(&model, &whole, deployment)?;
+        let rings = deployment.rings().snapshot_every(every, take);
+        let ran = self.watched(|| self.run_with(rings, inputs, deployment))?;
+        self.judge_run(Way::Rings(deployment), inputs.to_vec(), &ran)?;
         let taken = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
         taken.iter().for_each(|snapshot| self.assert_one_number_a_clock(snapshot));
         for snapshot in taken.iter().take(RESUMED) {

@@ -56,6 +56,18 @@ impl Timed {
         }
     }
 
+    /// Whether these can be all of its values: not even the last ones are lost.
+    #[must_use]
+    pub fn may_be(&self, came: &[Value]) -> bool {
+        let ends_alike = match self.by {
+            Timing::Debounce => came.last() == self.inputs.last().map(|(_, value)| value),
+            Timing::Throttle | Timing::Timeout => {
+                came.iter().filter(|value| **value != Timed::SILENCE).count() == self.inputs.len()
+            }
+        };
+        ends_alike && self.may_begin_with(came)
+    }
+
     /// Whether these can be its first values, whatever the clock says.
     #[must_use]
     pub fn may_begin_with(&self, came: &[Value]) -> bool {
@@ -81,8 +93,8 @@ pub fn timed(most: usize) -> impl Strategy<Value = Timed> {
 }
 
 impl Built {
-    /// Runs it on rings after a source that looks at a clock, and compares its output with the model on the values that
-    /// came from the source. Returns those.
+    /// Runs it on rings after a source that looks at a clock, and compares it with the model on the values that came
+    /// from the source, as [`check`](Built::check) does. Returns those.
     ///
     /// # Errors
     ///
@@ -94,9 +106,9 @@ impl Built {
             notes.lock().unwrap_or_else(PoisonError::into_inner).push(value.clone());
         });
         let (pipeline, deployment) = (self.runs().clone(), Deployment { feeding: Feeding::Waiting, ..deployment });
-        let output = ended(move || pipeline.collect_live(deployment.rings(), Box::new(values)))?;
+        let ran = self.watched(|| ended(move || pipeline.collect_live(deployment.rings(), Box::new(values))))?;
         let came = came.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.judge(Way::Rings(deployment), self.model_slots(came.clone()), output)?;
+        self.judge_run(Way::Rings(deployment), came.clone(), &ran)?;
         Ok(came)
     }
 }

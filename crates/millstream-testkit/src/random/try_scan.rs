@@ -2,9 +2,11 @@
 
 use super::edge::{Boxed, Chain, then_called};
 use super::kind::Kind;
+use super::logs::Sinks;
 use super::shape::{RandomShape, of_slot};
 use super::steps::{keyed, scanned, tried};
 use super::value::Value;
+use millstream_core::pipe::DeadLetter;
 use millstream_core::{Arrow, KeysExt, Retry, TryScanExt, UndoLog, id};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -82,8 +84,13 @@ pub(crate) fn try_scan<A: RandomShape>(
     modulus: i64,
     (by, name): (TryScanBy, Option<&str>),
     input: Kind,
+    sinks: &Sinks,
 ) -> Chain {
-    let letters = name.unwrap_or("tried");
+    let stage_name = name.unwrap_or("tried");
+    let note = || {
+        let letters = sinks.letters();
+        move |dead: DeadLetter<'_, A::Owned, &'static str>| letters.note(dead.number, dead.fault)
+    };
     let tries = AtomicU32::new(0);
     let fails = move |value: &Value| match by.retries() {
         true if tries.fetch_add(1, Ordering::Relaxed).is_multiple_of(3) => Err("busy"),
@@ -142,16 +149,16 @@ pub(crate) fn try_scan<A: RandomShape>(
         TryScanBy::RetryUndo => chain.then(Boxed::new(id.try_scan_retry_undo(retry, seed, undone!(), undo))),
         // Clones the values of the success lane into a ring, for the next stage.
         TryScanBy::DeadLetter => {
-            let stage = id.try_scan_or_dead_letter(letters, seed, cloned!(), |_| ());
+            let stage = id.try_scan_or_dead_letter(stage_name, seed, cloned!(), note());
             chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
         TryScanBy::DeadLetterUndo => {
-            let stage = id.try_scan_or_dead_letter_undo(letters, seed, undone!(), undo, |_| ());
+            let stage = id.try_scan_or_dead_letter_undo(stage_name, seed, undone!(), undo, note());
             chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
         TryScanBy::Park(keys) => {
             let key = move |slot: A::Ref<'_>| of_slot::<A, _>(slot, |value| keyed(value, keys));
-            let stage = id.try_scan_or_park(letters, key, seed, cloned!(), |_| ());
+            let stage = id.try_scan_or_park(stage_name, key, seed, cloned!(), note());
             chain.then(Boxed::new(stage.filter_map(|value| Some(value.clone()))))
         }
     }

@@ -4,6 +4,7 @@ use super::build::Built;
 use super::value::Value;
 use crate::check::Difference;
 use crate::deployment::Deployment;
+use crate::way::Way;
 use millstream_core::plan::{Describe, Port};
 use millstream_core::{Arrow, Backend, Deploy, Determinate, Item, Level, On, SequenceNumber, Val};
 use millstream_exec::{RingBackend, RingShape, Rings, RunError};
@@ -74,8 +75,8 @@ impl Built {
         self.runs().collect_with(rings, inputs, deployment)
     }
 
-    /// Replaces the pipeline by an equal one at these numbers, and compares the output with the model. Returns how many
-    /// of the replacements before END did not take place.
+    /// Replaces the pipeline by an equal one at these numbers, and compares the output with the model, as
+    /// [`check`](Built::check) does. Returns how many of the replacements before END did not take place.
     ///
     /// # Errors
     ///
@@ -83,8 +84,9 @@ impl Built {
     pub fn check_upgrades(&self, inputs: &[Value], deployment: Deployment, at: &[u64]) -> Result<usize, Difference> {
         let deployed = Arc::default();
         let upgraded = |rings, at: &u64| self.runs().clone().upgraded(rings, SequenceNumber(*at), &deployed);
-        let whole = self.run_with(at.iter().fold(deployment.rings(), upgraded), inputs, deployment)?;
-        self.judge_slots(&self.model_slots(inputs.to_vec()), &whole, deployment)?;
+        let rings = at.iter().fold(deployment.rings(), upgraded);
+        let ran = self.watched(|| self.run_with(rings, inputs, deployment))?;
+        self.judge_run(Way::Rings(deployment), inputs.to_vec(), &ran)?;
         let due = at.iter().filter(|at| **at <= inputs.len() as u64).count();
         Ok(due - deployed.load(Ordering::Relaxed))
     }
