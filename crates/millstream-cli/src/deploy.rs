@@ -17,7 +17,8 @@ use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::watching::{Shown, Watching};
 use crate::{panics, stats};
-use before::{Most, can_write, leave_no_other_report, say_other_wait};
+pub(crate) use before::leave_no_other_report;
+use before::{Most, can_write, say_other_wait};
 pub(crate) use failed::Failed;
 #[cfg(all(feature = "run", feature = "serve"))]
 pub(crate) use keep::Clients;

@@ -9,8 +9,10 @@ mod worker;
 pub(crate) use worker::Worker;
 
 use crate::config::StatsTo;
+use crate::deploy::leave_no_other_report;
 use crate::environment;
 use crate::flags::ModelName;
+use crate::interrupts::{Interrupts, when_hung_up};
 use crate::message::{Complaints, cause, quoted, say};
 use crate::outcome::{Outcome, before_exit};
 use crate::output::Output;
@@ -20,8 +22,11 @@ use millstream_evolve::{Address, Checkpoint, EvolveError, Lock, Options, Populat
 use processes::Processes;
 use run::{Run, RunResult};
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// The environment variable that holds the secret.
 const SECRET: &str = "MILLSTREAM_SECRET";
@@ -93,20 +98,43 @@ impl Evolve {
                 return Outcome::WrongUse;
             }
         };
-        let lock = match self.opened() {
-            Ok(lock) => lock,
+        let begun = Arc::default();
+        let signals = signals(&begun).map_err(|error| EvolveError::Io("the system's signals".to_owned(), error));
+        let (interrupts, lock) = match signals.and_then(|interrupts| Ok((interrupts, self.opened()?))) {
+            Ok(opened) => opened,
             Err(error) => return failed(&complaints, 0, &error),
         };
+        let reported = Arc::default();
+        if let Some(path) = self.stats.as_ref().and_then(StatsTo::path) {
+            leave_no_other_report(path, &reported);
+        }
         let scene = Scene::new(&particle, usize::try_from(self.rounds).unwrap_or(usize::MAX), self.seed);
+        #[cfg(feature = "page")]
+        let shown = match dashboard::Shown::open(&self, name, &scene.truth, &complaints) {
+            Ok(shown) => shown,
+            Err(error) => failed(&complaints, 0, &error).exit(),
+        };
         let exact = exact(&scene.observations);
         let task = Task { model: name.to_owned(), work: self.work };
         let evolve = Arc::new(Bootstrap { particle, work: self.work });
         let started = self.start(&task, &evolve, secret);
         let (mut population, processes, _dir) = match started {
             Ok(started) => started,
-            Err(error) => return failed(&complaints, 0, &error),
+            Err(error) => failed(&complaints, 0, &error).exit(),
         };
-        let run = Run { evolve: &self, name, particle: &evolve.particle, scene, exact, complaints };
+        let run = Run {
+            evolve: &self,
+            name,
+            particle: &evolve.particle,
+            scene,
+            exact,
+            complaints,
+            interrupts,
+            begun,
+            reported,
+            #[cfg(feature = "page")]
+            shown,
+        };
         let (mut ran, opened) = (None, &run.complaints);
         let opened = Output::opened(opened, |output| {
             ran = Some(run.run_rounds(&mut population, output));
@@ -122,7 +150,7 @@ impl Evolve {
         drop(processes);
         drop(lock);
         match ran {
-            None => opened,
+            None => opened.exit(),
             Some(Ok(RunResult { outcome, hash })) => {
                 if let Some(hash) = hash.filter(|_| self.hash) {
                     say(&hash.to_string());
@@ -150,11 +178,7 @@ impl Evolve {
     /// Opens now what would otherwise fail after all the work: the files that are written at the end, and the
     /// checkpoints, which no other process can use while the lock is held.
     fn opened(&self) -> Result<Option<Lock>, EvolveError> {
-        let stats = match &self.stats {
-            Some(StatsTo::File(path)) => Some(path),
-            _ => None,
-        };
-        for path in self.plot.iter().chain(stats) {
+        for path in self.plot.as_deref().into_iter().chain(self.stats.as_ref().and_then(StatsTo::path)) {
             let what = quoted(path.as_os_str());
             crate::output::can_be_written(path).map_err(|error| EvolveError::Io(what, error))?;
         }
@@ -188,8 +212,10 @@ impl Evolve {
         let address = match address {
             Address::Unix(path) if path.as_os_str().is_empty() => {
                 let made = dir.insert(tempfile::tempdir().map_err(failed("a temporary directory"))?).path();
-                let whole = made.to_owned();
+                let [whole, left] = [made.to_owned(), made.to_owned()];
                 before_exit(move || drop(std::fs::remove_dir_all(&whole)));
+                // If the system refuses this, a closed terminal leaves the directory.
+                let _ = when_hung_up(move || drop(std::fs::remove_dir_all(&left)));
                 Address::Unix(made.join("master"))
             }
             address => address.clone(),
@@ -202,6 +228,22 @@ impl Evolve {
         population.wait_for(self.workers.max(1))?;
         Ok((population, Some(processes), dir))
     }
+}
+
+/// The signals. Before the rounds have `begun`, the first one ends the process.
+fn signals(begun: &Arc<AtomicBool>) -> io::Result<Interrupts> {
+    let interrupts = Interrupts::default();
+    interrupts.listen()?;
+    let (waiting, begun) = (interrupts.clone(), begun.clone());
+    let early = move || {
+        waiting.wait();
+        if let Some(signal) = waiting.first().filter(|_| !begun.load(Ordering::SeqCst)) {
+            say("millstream evolve: interrupted before the rounds began");
+            Outcome::Interrupted(signal).exit()
+        }
+    };
+    thread::Builder::new().name("signals-early".to_owned()).spawn(early)?;
+    Ok(interrupts)
 }
 
 fn failed(complaints: &Complaints, number: u64, error: &EvolveError) -> Outcome {

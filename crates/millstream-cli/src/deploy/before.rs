@@ -56,7 +56,7 @@ pub(super) fn can_write(path: &Path, complaints: &Complaints) -> bool {
 
 /// If the process exits before `reported` is set, removes the file of the report: one of an earlier run must not pass
 /// for this run's.
-pub(super) fn leave_no_other_report(path: &Path, reported: &Arc<AtomicBool>) {
+pub(crate) fn leave_no_other_report(path: &Path, reported: &Arc<AtomicBool>) {
     let (path, reported) = (path.to_owned(), reported.clone());
     before_exit(move || {
         if path.is_file() && !reported.load(Ordering::Relaxed) {

@@ -45,7 +45,8 @@ pub(crate) struct Evolve {
     /// Number of rounds after which the master keeps all states, in case a worker is lost
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     pub(crate) backup_every: u64,
-    /// Seconds of silence after which the master gives up a worker that owes an answer
+    /// Seconds of silence after which the master gives up a worker that owes an answer. It is also silent while it
+    /// evolves one particle, so choose more than that takes
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = positive)]
     pub(crate) patience: u64,
     /// Do not move states to workers that have nothing to do
@@ -88,7 +89,7 @@ pub(crate) struct EvolveWorker {
     #[arg(long, value_name = "N", value_parser = index)]
     pub(crate) pin: Option<usize>,
     /// Give up a master that is silent for this many seconds; 0 never gives up. A running master sends something every
-    /// 10 s. Joining takes at most 10 s
+    /// 10 s. Unless this is 0, joining takes at most 10 s
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole)]
     pub(crate) patience: u64,
 }

@@ -1,5 +1,6 @@
 use crate::scene::{Input, PATIENCE, Scene, Seen, ended};
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -56,6 +57,26 @@ fn a_run_that_is_cut_short_leaves_no_temporary_socket() {
     assert_eq!(std::fs::read_dir(scene.path("tmp")).unwrap().count(), 0);
 }
 
+/// A signal, or the end of the terminal, while it waits for workers.
+#[test]
+fn a_run_that_ends_before_its_rounds_leaves_no_temporary_socket() {
+    let scene = Scene::new();
+    for (name, code) in [("-TERM", Some(143)), ("-INT", Some(130)), ("-HUP", None)] {
+        let tmp = scene.path(name);
+        std::fs::create_dir(&tmp).unwrap();
+        // Under `nohup` the tests, and therefore the program, would ignore the signal.
+        let mut command = scene.command("env", "--default-signal=HUP");
+        command.arg(env!("CARGO_BIN_EXE_millstream")).args(SMALL.split(' ')).args("--transport unix".split(' '));
+        command.args(["--workers", "0"]).env("MILLSTREAM_SECRET", "among ourselves").env("TMPDIR", &tmp);
+        let mut master = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let entries = || std::fs::read_dir(&tmp).unwrap().map(|entry| entry.unwrap().path());
+        wait_until("the master listens", || entries().any(|dir| dir.join("master").exists()));
+        signal(name, master.id());
+        assert_eq!(master.wait().unwrap().code(), code, "{name}");
+        assert_eq!(entries().count(), 0, "{name}");
+    }
+}
+
 /// A supervisor starts a killed master again.
 #[test]
 fn a_killed_master_leaves_no_socket_that_is_in_the_way() {
@@ -101,6 +122,23 @@ fn the_activity_of_all_workers_is_written_as_json() {
     assert!(workers.iter().all(|worker| worker["working"].as_f64().unwrap() >= 0.0), "{stats}");
     let steps = stats["latency"]["steps"].as_array().unwrap();
     assert_eq!(steps.iter().map(|step| step[1].as_u64().unwrap()).sum::<u64>(), stats["latency"]["count"]);
+}
+
+#[test]
+fn a_run_that_fails_leaves_no_report_of_an_earlier_one() {
+    let scene = Scene::new();
+    let args = format!("{SMALL} --workers 1 --stats stats.json");
+    run(&scene, &args);
+    assert!(scene.path("stats.json").exists());
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = scene.command("millstream", &args).stdout(full).stderr(Stdio::null()).status().unwrap();
+    assert_eq!((status.code(), scene.path("stats.json").exists()), (Some(1), false));
+    // The first checkpoint cannot be written.
+    std::fs::create_dir_all(scene.path("kept/round-000000001.unfinished")).unwrap();
+    assert_eq!(scene.millstream(&format!("{args} --resume kept"), Input::Nothing).code, Some(1));
+    let stats: serde_json::Value = serde_json::from_slice(&std::fs::read(scene.path("stats.json")).unwrap()).unwrap();
+    let failure = stats["runs"][0]["failure"].as_str().unwrap();
+    assert!(failure.starts_with("cannot write the checkpoint kept/round-000000001.checkpoint: "), "{failure}");
 }
 
 /// The processes that this one has started and that still run.
@@ -262,6 +300,31 @@ fn finished_rounds_are_out_after_an_interrupt() {
     let number = rows.lines().count() - 1;
     assert!(number >= 2, "{rows}");
     assert!(said.contains(&format!("interrupted after {number} of 9999 rounds")), "{said}");
+}
+
+/// The time that a process has worked, in hundredths of a second; `None` once it has ended.
+fn worked(id: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let words: Vec<_> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    (words[0] != "Z").then(|| words[11].parse().ok())?
+}
+
+#[test]
+fn a_signal_in_the_last_round_has_nothing_to_end() {
+    let scene = Scene::new();
+    let args = "evolve --model linear --states 4 --rounds 1 --workers 1 --quiet --work 300000";
+    let mut master = start(&scene, args);
+    let (mut rows, mut header) = (BufReader::new(master.stdout.take().unwrap()), String::new());
+    rows.read_line(&mut header).unwrap();
+    let before = worked(master.id());
+    // Then the round has begun.
+    wait_until("it works", || worked(master.id()).is_none_or(|now| before.is_none_or(|before| now >= before + 5)));
+    // It may have ended.
+    drop(Command::new("kill").args(["-INT", &master.id().to_string()]).stderr(Stdio::null()).status());
+    let mut text = String::new();
+    rows.read_to_string(&mut text).unwrap();
+    assert!(text.contains("\nrmse estimate exact "), "{text}");
+    assert_eq!(master.wait().unwrap().code(), Some(0));
 }
 
 #[test]

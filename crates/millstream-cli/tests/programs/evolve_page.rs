@@ -4,7 +4,7 @@ use millstream_testkit::programs::{headless_chromium, is_here};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr};
+use std::process::{Child, ChildStderr, Stdio};
 
 /// A process that is killed on drop.
 struct Doomed(Child);
@@ -135,6 +135,19 @@ fn a_browser_draws_the_master_and_every_worker() {
         assert!(dom.contains(drawn), "no {drawn} in {dom}");
     }
     assert_eq!(dom.matches("class=\"share\"").count(), 2, "{dom}");
+}
+
+/// It shows them come.
+#[test]
+fn a_page_is_there_before_any_worker() {
+    let scene = Scene::new();
+    let args = "evolve --model linear --transport unix --listen ./master --workers 0 --page 127.0.0.1:0";
+    let mut command = scene.command("millstream", args);
+    command.env("MILLSTREAM_SECRET", "among ourselves").stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut master = Doomed(command.spawn().unwrap());
+    let mut said = String::new();
+    BufReader::new(master.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.starts_with("millstream evolve: the population is shown at http://"), "{said}");
 }
 
 /// A page that cannot be opened is an error before the work, as in every program.

@@ -13,6 +13,8 @@ use millstream_evolve::{Checkpoint, Children, EvolveError, Population};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) struct Run<'a, P> {
     pub(super) evolve: &'a Evolve,
@@ -21,6 +23,13 @@ pub(super) struct Run<'a, P> {
     pub(super) scene: Scene,
     pub(super) exact: Option<Vec<f64>>,
     pub(super) complaints: Complaints,
+    pub(super) interrupts: Interrupts,
+    /// Set once a signal ends the rounds and not the process.
+    pub(super) begun: Arc<AtomicBool>,
+    /// Set once the file of `--stats` is that of this run.
+    pub(super) reported: Arc<AtomicBool>,
+    #[cfg(feature = "page")]
+    pub(super) shown: Option<super::dashboard::Shown>,
 }
 
 pub(super) struct RunResult {
@@ -48,21 +57,38 @@ struct Progress {
 }
 
 impl<P: Particle> Run<'_, P> {
-    /// Runs the rounds. Each row is printed when its round ends.
+    /// Runs the rounds. Each row is printed when its round ends. Writes the report, also of a run that fails.
     pub(super) fn run_rounds(
         &self,
         population: &mut Population<Bootstrap<P>>,
-        mut output: Output,
+        output: Output,
     ) -> Result<RunResult, (u64, EvolveError)> {
+        let ran = self.all_rounds(population, output);
+        if let Some(to) = &self.evolve.stats {
+            let mut report = report::population(&population.glance());
+            report["failure"] = ran.as_ref().err().map(|(_, error)| error.to_string()).into();
+            stats::write(to, &stats::text(&[report]), &self.complaints);
+            self.reported.store(true, Ordering::Relaxed);
+        }
+        let (outcome, hash) = ran?;
+        let outcome = match outcome {
+            Outcome::Done if self.complaints.any() => Outcome::InputOrOutputFailed,
+            outcome => outcome,
+        };
+        Ok(RunResult { outcome, hash: Some(hash) })
+    }
+
+    fn all_rounds(
+        &self,
+        population: &mut Population<Bootstrap<P>>,
+        mut output: Output,
+    ) -> Result<(Outcome, Hash), (u64, EvolveError)> {
         let Evolve { states, rounds, quiet, resume, .. } = self.evolve;
-        let interrupts = Interrupts::default();
-        interrupts.listen().map_err(|error| (0, EvolveError::Io("the system's signals".to_owned(), error)))?;
         #[cfg(feature = "page")]
-        let shown = super::dashboard::Shown::open(self.evolve, self.name, &self.scene.truth, &self.complaints)
-            .map_err(|error| (0, error))?;
+        let shown = &self.shown;
         let mut now = self.begin(population).map_err(|error| (0, error))?;
         #[cfg(feature = "page")]
-        if let Some(shown) = &shown {
+        if let Some(shown) = shown {
             shown.rounds(&now.means);
         }
         let mut is_read = output.offer(self.header().as_bytes()) && output.offer(self.rows(0, &now.means).as_bytes());
@@ -73,7 +99,8 @@ impl<P: Particle> Run<'_, P> {
             shown.clone(),
         );
         population.keep_all(resume.is_some());
-        while is_read && now.filter.rounds() < *rounds && interrupts.first().is_none() {
+        self.begun.store(true, Ordering::SeqCst);
+        while is_read && now.filter.rounds() < *rounds && self.interrupts.first().is_none() {
             let round = now.filter.rounds();
             let failed = |error| (round, error);
             let observation = self.scene.observations[now.means.len()];
@@ -82,7 +109,7 @@ impl<P: Particle> Run<'_, P> {
             now.means.push(estimate.mean);
             is_read = output.offer(self.rows(now.means.len() - 1, &now.means).as_bytes());
             #[cfg(feature = "page")]
-            if let Some(shown) = &shown {
+            if let Some(shown) = shown {
                 shown.rounds(&[estimate.mean]);
             }
             if let Some(dir) = resume {
@@ -91,10 +118,11 @@ impl<P: Particle> Run<'_, P> {
         }
         progress::end();
         #[cfg(feature = "page")]
-        if let Some(shown) = &shown {
+        if let Some(shown) = shown {
             shown.end(&population.glance());
         }
-        let outcome = match interrupts.first() {
+        // A signal in the last round has nothing left to end.
+        let outcome = match self.interrupts.first().filter(|_| now.filter.rounds() < *rounds) {
             Some(signal) => {
                 say(&format!("millstream evolve: interrupted after {} of {rounds} rounds", now.means.len()));
                 Outcome::Interrupted(signal)
@@ -105,14 +133,7 @@ impl<P: Particle> Run<'_, P> {
         if !quiet {
             report(population);
         }
-        if let Some(to) = &self.evolve.stats {
-            stats::write(to, &stats::text(&[report::population(&population.glance())]), &self.complaints);
-        }
-        let outcome = match outcome {
-            Outcome::Done if self.complaints.any() => Outcome::InputOrOutputFailed,
-            outcome => outcome,
-        };
-        Ok(RunResult { outcome, hash: Some(now.hash) })
+        Ok((outcome, now.hash))
     }
 
     /// Begins after the last checkpoint, if there is one.
