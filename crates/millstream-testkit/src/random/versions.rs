@@ -3,8 +3,8 @@
 use super::build::chain;
 use super::edge::Boxed;
 use super::kind::{Any, F, H, Kind, Whole};
+use super::logs::Sinks;
 use super::order::in_one_order;
-use super::sinks::Sinks;
 use super::tree::Pipe;
 use super::upgrades::Part;
 use super::value::Value;
@@ -126,8 +126,8 @@ impl Versions {
 
 impl Versions {
     /// As [`check`](Versions::check), in a live run: its sender sends the values before the number of each version, and
-    /// then the run is upgraded on demand. `model` gets the numbers at which that happened; a stream that has ended is
-    /// not upgraded.
+    /// then the run is upgraded on demand. `model` gets the numbers at which that happened; a stream that a version has
+    /// ended is not upgraded.
     ///
     /// # Errors
     ///
@@ -144,14 +144,14 @@ impl Versions {
             let job = versions[0].pipeline.from(receiver).to(sink::collect_slots());
             let run = deployment.rings().start(job)?;
             let (mut numbers, mut sent) = (vec![0], 0);
-            for version in &versions[1..] {
+            for (before, version) in versions[1..].iter().enumerate() {
                 let next = inputs.len().min(version.at as usize).max(sent);
                 // A run whose stream has ended takes no further values.
                 let _ = sender.send_all(inputs[sent..next].iter().cloned());
                 sent = next;
                 match run.upgrade(version.upgrade(&Arc::default())) {
                     Ok(number) => numbers.push(number.0),
-                    Err(UpgradeError::Ended) => break,
+                    Err(UpgradeError::Ended) if versions[..=before].iter().any(|version| version.tree.ends()) => break,
                     Err(error) => return Err(RunError::Upgrade(error)),
                 }
             }
