@@ -135,8 +135,7 @@ impl<'a> Two<'a> {
                     None => Origin::Source(sources.next().copied().flatten()),
                     Some(reads) => {
                         let name = states.contains(&call.name).then(|| call.name.clone());
-                        let stage = format!("{}@{} {:?}", call.stage, call.version, call.parameters);
-                        Origin::Call { stage, reads, name }
+                        Origin::Call { stage: call.to_string(), reads, name }
                     }
                 };
                 let next = known.len();

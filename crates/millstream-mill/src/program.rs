@@ -138,7 +138,7 @@ impl Program {
         Ok(Program { pipeline, sources, order, sinks, dead, text })
     }
 
-    /// The calls in the text. Two texts with the same calls are one program.
+    /// The calls in the text. Two texts whose calls read the same wires and have the same names are one program.
     #[must_use]
     pub fn calls(&self) -> &[Called] {
         &self.text.calls

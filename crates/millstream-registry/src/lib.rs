@@ -35,9 +35,10 @@
 //! (`meaning`, `calls`, `random`); one pass finds all mistakes, each with its place (`mistakes`); a text is refused or
 //! runs, and crashes nothing (`random`; `src/fuzzed.rs`, fuzzed).
 //!
-//! **Where to look**: `registry` and `stage` hold stages by name, `words` and `parse` the grammar, `load` and `wrong`
-//! the checks and their messages.
+//! **Where to look**: `registry` and `stage` hold stages by name, `words` and `parse` the grammar, `code` what is known
+//! of expressions, `load` and `wrong` the checks and their messages.
 
+mod code;
 #[cfg(any(test, feature = "fuzzed"))]
 #[doc(hidden)]
 pub mod fuzzed;

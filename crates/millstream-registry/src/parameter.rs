@@ -1,9 +1,10 @@
 use crate::Span;
+use crate::code::{begins_expression, plain};
 use std::fmt;
 use std::time::Duration;
 
-/// A literal in text.
-#[derive(Clone, Debug, PartialEq)]
+/// A literal in text. Two expressions are equal if they differ in nothing but comments, and spaces outside of strings.
+#[derive(Clone, Debug)]
 pub enum Literal {
     /// A whole number.
     Whole(i64),
@@ -16,7 +17,8 @@ pub enum Literal {
     /// A length of time, such as `5m`.
     Time(Duration),
     /// An expression in a language of the stage: in backquotes, or without them if it begins with `.`, `{`, `[`, `(` or
-    /// `$`, or with `-` before `.`, `(` or `$`.
+    /// `$`, or with `-` before `.`, `(` or `$`. Without them it has spaces in place of its comments, which begin with
+    /// `#`.
     Code(String),
 }
 
@@ -29,6 +31,28 @@ impl Literal {
             Literal::Text(_) => "a text",
             Literal::Time(_) => "a time",
             Literal::Code(_) => "an expression",
+        }
+    }
+
+    /// The same text for all literals that are equal.
+    pub(crate) fn plain(&self) -> String {
+        match self {
+            Literal::Code(code) => Literal::Code(plain(code)).to_string(),
+            literal => literal.to_string(),
+        }
+    }
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Literal::Whole(one), Literal::Whole(other)) => one == other,
+            (Literal::Real(one), Literal::Real(other)) => one == other,
+            (Literal::Truth(one), Literal::Truth(other)) => one == other,
+            (Literal::Text(one), Literal::Text(other)) => one == other,
+            (Literal::Time(one), Literal::Time(other)) => one == other,
+            (Literal::Code(one), Literal::Code(other)) => plain(one) == plain(other),
+            _ => false,
         }
     }
 }
@@ -50,7 +74,7 @@ impl fmt::Display for Literal {
                 let (whole, unit) = units.into_iter().find(|(whole, _)| ms.is_multiple_of(*whole)).unwrap_or((1, "ms"));
                 write!(f, "{}{unit}", ms / whole)
             }
-            Literal::Code(code) if crate::words::begins_expression(code) => f.write_str(code),
+            Literal::Code(code) if begins_expression(code) => f.write_str(code),
             Literal::Code(code) => write!(f, "`{code}`"),
         }
     }

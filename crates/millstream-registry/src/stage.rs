@@ -58,12 +58,12 @@ pub struct Called {
     pub parameters: Vec<(&'static str, Option<Literal>)>,
 }
 
-/// The stage with its parameters, such as `count(by: .user)`. Two texts with the same calls and wires are the same
-/// program: comments and spaces do not matter.
+/// The stage with its parameters, such as `count(by: .user)`: the same text for all calls that differ in nothing but
+/// comments and spaces. In expressions, spaces are left out.
 impl fmt::Display for Called {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let given = self.parameters.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
-        let given: Vec<String> = given.map(|(name, value)| format!("{name}: {value}")).collect();
+        let given: Vec<String> = given.map(|(name, value)| format!("{name}: {}", value.plain())).collect();
         let version = if self.version == 1 { String::new() } else { format!("@{}", self.version) };
         write!(f, "{}{version}({})", self.stage, given.join(", "))
     }

@@ -1,5 +1,6 @@
 //! Splits text into words, each with its place.
 
+use crate::code::{begins_expression, expression, without_comments};
 use crate::wrong::Mistake;
 use crate::{Literal, Span};
 use std::time::Duration;
@@ -21,7 +22,8 @@ pub(crate) fn words(text: &str) -> (Vec<(Word<'_>, Span)>, Vec<Mistake>) {
             '#' => rest.find('\n').unwrap_or(rest.len()),
             _ if begins_argument(&words) && begins_expression(rest) => {
                 let length = expression(rest);
-                words.push((Word::Literal(Literal::Code(rest[..length].to_owned())), at..at + length));
+                let code = without_comments(&rest[..length]);
+                words.push((Word::Literal(Literal::Code(code)), at..at + length));
                 length
             }
             '`' => match rest[1..].find('`') {
@@ -99,53 +101,6 @@ fn run(text: &str, is_in: impl Fn(char) -> bool) -> usize {
 /// Whether an argument of a call comes next.
 fn begins_argument(words: &[(Word<'_>, Span)]) -> bool {
     matches!(words.last(), Some((Word::Sign(b'(' | b',' | b':'), _)))
-}
-
-/// Whether an argument that begins with this text is an expression. A minus sign may come first, but not before digits.
-pub(crate) fn begins_expression(rest: &str) -> bool {
-    match rest.as_bytes() {
-        [b'.' | b'{' | b'[' | b'(' | b'$', ..] | [b'-', b'(' | b'$', ..] => true,
-        [b'-', b'.', next, ..] => !next.is_ascii_digit(),
-        _ => false,
-    }
-}
-
-/// The length of an expression in another language, which ends before a comma or bracket that closes what is around it.
-/// In it, strings have quotes, and comments begin with `#`.
-pub(crate) fn expression(rest: &str) -> usize {
-    up_to(rest, b",")
-}
-
-/// As [`expression`], for one in place of a stage: it ends before the next stage or statement.
-pub(crate) fn stage_expression(rest: &str) -> usize {
-    up_to(rest, b"|;")
-}
-
-fn up_to(rest: &str, ends: &[u8]) -> usize {
-    let (bytes, mut open, mut at) = (rest.as_bytes(), Vec::new(), 0);
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            // Within a string only its end and interpolations count.
-            b'"' if open.last() == Some(&b'"') => drop(open.pop()),
-            b'\\' if open.last() == Some(&b'"') => {
-                at += 1;
-                if bytes.get(at) == Some(&b'(') {
-                    open.push(b'(');
-                }
-            }
-            _ if open.last() == Some(&b'"') => {}
-            b'"' | b'(' | b'[' | b'{' => open.push(*byte),
-            b'#' => at += rest[at..].find('\n').unwrap_or(rest.len() - at),
-            // An update, no pipe.
-            b'|' if bytes.get(at + 1) == Some(&b'=') => {}
-            end if open.is_empty() && ends.contains(end) => break,
-            b')' | b']' | b'}' if open.pop().is_none() => break,
-            _ => {}
-        }
-        at += 1;
-    }
-    let end = rest.floor_char_boundary(at.min(rest.len()));
-    rest[..end].trim_end().len()
 }
 
 fn number(text: &str, unit: &str) -> Option<Literal> {

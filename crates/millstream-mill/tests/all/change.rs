@@ -67,6 +67,19 @@ fn a_state_goes_on_in_the_stage_of_its_name() {
 }
 
 #[test]
+fn comments_and_spaces_in_expressions_change_nothing() {
+    let kept = ["kept     total, with its state", "kept     csv sums, with its state"];
+    let spaced = OLD.replace(".n > 3", ".n>3 # large\n").replace("sum(.n,", "sum( .n # all\n, ");
+    assert_ne!(spaced, OLD);
+    is_so(OLD, &spaced, &Allowed::default(), &kept);
+    let calls = |text: &str| load(text, 1).calls().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(calls(&spaced), calls(OLD));
+    let (one, other) = ("jsonl | sum(.n*2 + 1)", "jsonl | sum( .n * 2+1 )");
+    is_so(one, other, &Allowed::default(), &["kept     sum, with its state", "kept     print, with its state"]);
+    assert_ne!(calls("jsonl | where(.a == \"b c\")"), calls("jsonl | where(.a == \"bc\")"));
+}
+
+#[test]
 fn a_kept_stage_that_has_changed_is_confirmed() {
     for (changed, why) in [
         (OLD.replace("> 3", "> 5"), "it reads `where(.n > 5)`, and read `where(.n > 3)`"),

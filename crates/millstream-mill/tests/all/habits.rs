@@ -162,6 +162,32 @@ fn quotes_within_texts_are_no_ends() {
 }
 
 #[test]
+fn comments_in_expressions_are_no_part_of_names() {
+    let table = "id,user\n1,ann\n2,ann\n";
+    let text = "csv(schema: { # of the table
+            id: int, # its number
+            user: text # and {name}
+        }) | where(.id > 0 # x = y
+        ) | fold({ # all
+            n: count,      # rows
+            total: sum(.id # \"#\"
+            )
+            # the end
+        }, by: .user # key
+        )";
+    check(text, &[table], "{\"user\":\"ann\",\"n\":2,\"total\":3}\n");
+    check("jsonl | map({\"#a\": \"# \\(.a # b\n)\"})", &["{\"a\":1}\n"], "{\"#a\":\"# 1\"}\n");
+}
+
+#[test]
+fn standard_output_is_no_file_for_dead_letters() {
+    for source in ["csv", "jsonl", "lines", "tsv"] {
+        let wrong = Program::load(&format!("{source}(dead: \"-\") | count"), 1, false).map(drop).expect_err(source);
+        assert!(wrong.to_string().contains("`dead` is the name of a file"), "{wrong}");
+    }
+}
+
+#[test]
 fn what_a_name_from_elsewhere_is_here_can_be_typed() {
     for name in [
         "add",

@@ -2,7 +2,8 @@
 //! begin with a name, as in jq. One message says what to write, and replaces the others.
 
 use super::{Name, Noted, Parsed, Parser};
-use crate::words::{Word, expression, stage_expression};
+use crate::code::{expression, stage_expression};
+use crate::words::Word;
 use crate::wrong::Mistake;
 use crate::{Literal, Span};
 

@@ -87,6 +87,15 @@ fn a_program_says_which_stages_it_keeps() {
 }
 
 #[test]
+fn expressions_are_equal_if_they_differ_in_comments_and_spaces() {
+    let code = |text: &str| Literal::Code(text.to_owned());
+    assert_eq!(code(".a*2"), code(".a * 2 # b\n"));
+    assert_ne!(code(".a == \"b c\""), code(".a == \"bc\""));
+    assert_ne!(code("3"), Literal::Whole(3));
+    assert_ne!(Literal::Whole(3), Literal::Real(3.0));
+}
+
+#[test]
 fn literals_are_shown_as_text_has_them() {
     let time = |ms| Literal::Time(Duration::from_millis(ms));
     for (literal, text) in [
