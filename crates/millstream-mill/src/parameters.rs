@@ -85,6 +85,17 @@ impl Parameter for Schema {
     }
 }
 
+/// The file for the rows that fail. Standard output has rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Letters(pub(crate) String);
+
+impl Parameter for Letters {
+    const WANTED: &'static str = "the name of a file, such as `\"bad.jsonl\"`; without `dead` there are messages";
+    fn read(literal: &Literal) -> Option<Self> {
+        String::read(literal).filter(|name| !name.is_empty() && name != "-").map(Letters)
+    }
+}
+
 /// A number from 1 on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtLeastOne(pub(crate) usize);

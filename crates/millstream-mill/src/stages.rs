@@ -8,7 +8,7 @@ mod sqlite;
 use crate::counted::{Counting, Role, RowCount};
 use crate::ends::Collected;
 use crate::join::{Join, Joined, Sides};
-use crate::parameters::{AtLeastOne, Condition, Filter, KEYS, Length, Schema, Separator};
+use crate::parameters::{AtLeastOne, Condition, Filter, KEYS, Length, Letters, Schema, Separator};
 use crate::program::Boxes;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
@@ -126,7 +126,7 @@ fn sources(stages: &mut Stages, building: &Building) {
             })
         }
     };
-    type Declared = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<String>);
+    type Declared = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<Letters>);
     let declared = |format, default, (files, schema, sample, follow, dead): Declared| SourceOf {
         format,
         files,
@@ -134,12 +134,12 @@ fn sources(stages: &mut Stages, building: &Building) {
         sample: sample.unwrap_or(default),
         follow: follow.unwrap_or(false),
         listen: None,
-        dead,
+        dead: dead.map(|dead| dead.0),
         #[cfg(feature = "sqlite")]
         query: None,
     };
     let make = source("jsonl", building);
-    type Json = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<String>, Option<String>);
+    type Json = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<Letters>, Option<String>);
     stages
         .stage_with(
             "jsonl",
@@ -157,7 +157,7 @@ fn sources(stages: &mut Stages, building: &Building) {
         })
         .about("rows of a table with tabs between cells; the first row has the names");
     let make = source("csv", building);
-    type Csv = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<String>, Option<Separator>);
+    type Csv = (Option<String>, Option<Schema>, Option<usize>, Option<bool>, Option<Letters>, Option<Separator>);
     stages
         .stage_with(
             "csv",
@@ -169,7 +169,7 @@ fn sources(stages: &mut Stages, building: &Building) {
         )
         .about("rows of a table in CSV (RFC 4180); the first row has the names");
     let make = source("lines", building);
-    type Lines = (Option<String>, Option<bool>, Option<String>, Option<String>);
+    type Lines = (Option<String>, Option<bool>, Option<Letters>, Option<String>);
     stages
         .stage_with(
             "lines",
@@ -183,7 +183,7 @@ fn sources(stages: &mut Stages, building: &Building) {
     #[cfg(feature = "sqlite")]
     {
         let make = source("sqlite", building);
-        type Query = (Option<DatabaseFile>, String, Option<String>);
+        type Query = (Option<DatabaseFile>, String, Option<Letters>);
         stages
             .stage_with("sqlite", ["files", "query", "dead"], move |raw: In<Raw>, (files, query, dead): Query| {
                 let of = declared(Format::Json, 0, (files.map(|files| files.0), None, None, None, dead));
