@@ -40,6 +40,9 @@ pub(crate) fn run(args: &Args) -> Result {
     if let Some(id) = args.ids.iter().find(|id| !rows.contains(id)) {
         return Err(failure(format!("{REQUIREMENTS} has no row {id}")));
     }
+    if args.run {
+        all_run(&args.ids, &mapping, args.quick)?;
+    }
     print(&table(&rows, &mapping))?;
     wrong.extend(faults(&root, &rows, &mapping));
     for message in &wrong {
@@ -54,6 +57,20 @@ pub(crate) fn run(args: &Args) -> Result {
         commands::run(mapping.iter().filter(|(id, _)| chosen(id)), args.quick, print)?;
     }
     Ok(())
+}
+
+/// Refuses a row that is asked for by its id, and has no command that would run.
+fn all_run(ids: &[String], mapping: &BTreeMap<String, Mapped>, quick: bool) -> Result {
+    ids.iter().try_for_each(|id| {
+        let why = match mapping.get(id).map(|mapped| &mapped.proof) {
+            Some(Proof::Command(command)) if quick && commands::is_chore(command) => "`--quick` leaves its chore out",
+            Some(Proof::Command(_)) => return Ok(()),
+            Some(Proof::Test(_)) => "a test shows it, which `cargo xtask test` runs",
+            Some(Proof::NotApplicable(_)) => "it does not apply",
+            Some(Proof::Open) | None => "it is open",
+        };
+        Err(failure(format!("{id} has no command to run: {why}")))
+    })
 }
 
 /// One line for each row.
@@ -166,8 +183,29 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_is_asked_for_and_has_no_command_is_refused() {
+        let (mapping, _) = mapping::parse(
+            "A01 command cmp a b\nA02 command cargo xtask bench a --check\nA03 test a.rs::b\nA04 open later\n\
+             A05 not-applicable A.md#b\n",
+        );
+        let refused = |ids: &[&str], quick| {
+            let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+            all_run(&ids, &mapping, quick).err().map(|failure| failure.message)
+        };
+        assert_eq!(refused(&["A01", "A02"], false), None);
+        assert_eq!(refused(&[], true), None);
+        let why = refused(&["A01", "A02"], true).unwrap();
+        assert_eq!(why, "A02 has no command to run: `--quick` leaves its chore out");
+        let why = refused(&["A01", "A03"], false).unwrap();
+        assert_eq!(why, "A03 has no command to run: a test shows it, which `cargo xtask test` runs");
+        for id in ["A04", "A05", "A06"] {
+            assert!(refused(&[id], false).is_some(), "{id}");
+        }
+    }
+
+    #[test]
     fn a_row_that_is_not_required_or_left_out_is_a_fault() {
-        let (mapping, _) = mapping::parse("A01 command cargo test\nA02 command cargo test\n");
+        let (mapping, _) = mapping::parse("A01 command cmp a b\nA02 command cmp a b\n");
         let found = faults(Path::new("."), &["A01".to_owned(), "A03".to_owned()], &mapping);
         assert_eq!(
             found,

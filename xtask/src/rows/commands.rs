@@ -14,7 +14,8 @@ const JUDGES: [&str; 9] = ["--check", "verify", "diff", "cmp", "grep", "test", "
 /// The suffix of a command that must not end with 0.
 const EXITS: &str = " # exits ";
 
-/// A command shows something only if it can fail: it contains one of these words, or has an expected exit code.
+/// A command shows something only if it can fail: it contains one of these words, or has an expected exit code. It must
+/// not take another failure for the one that it is about, nor a run of no test for one of tests.
 pub(super) fn can_fail(command: &str) -> std::result::Result<(), String> {
     let (line, expected) = split(command)?;
     let mut words = line.split(|c: char| c.is_whitespace() || ";|&()".contains(c));
@@ -22,6 +23,12 @@ pub(super) fn can_fail(command: &str) -> std::result::Result<(), String> {
     let judges = |word: &str| JUDGES.contains(&word.split('=').next().unwrap_or_default());
     if expected == 0 && !words.any(judges) {
         return Err(format!("`{line}` cannot fail: it has none of {}, nor `# exits N`", JUDGES.join(", ")));
+    }
+    if line.contains("cargo test") && !line.contains("grep") {
+        return Err(format!("`{line}` runs no test if the name is gone, and succeeds: add `| grep \"1 passed\"`"));
+    }
+    if line.split_whitespace().any(|word| word == "!") {
+        return Err(format!("`{line}` takes any failure for success: without `!`, say `# exits N`"));
     }
     if line.contains("||") {
         return Err(format!("`{line}` hides a failure with `||`"));
@@ -41,7 +48,7 @@ fn split(command: &str) -> std::result::Result<(&str, i32), String> {
 }
 
 /// Whether it is one of the chores, which take minutes.
-fn is_chore(line: &str) -> bool {
+pub(super) fn is_chore(line: &str) -> bool {
     line.contains("cargo xtask")
 }
 
@@ -166,6 +173,9 @@ mod tests {
             "cargo run -- wc README.md | grep -q 200",
             "cargo run -- panic --at 3 # exits 3",
             "diff <(seq 9) <(seq 9)",
+            "cargo test -p a -- --exact b | grep '1 passed'",
+            "cargo xtask test --law",
+            "grep -r gone docs # exits 1",
         ] {
             assert_eq!(can_fail(command), Ok(()), "{command}");
         }
@@ -180,6 +190,8 @@ mod tests {
             "cargo xtask bench sleep --check || true",
             "cargo run -- panic --at 3 # exits badly",
             "cargo run -- panic --at 3 # exits 0",
+            "cargo test -p a -- --exact gone",
+            "! grep -r gone docs",
         ] {
             can_fail(command).unwrap_err();
         }

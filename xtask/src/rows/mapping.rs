@@ -113,6 +113,7 @@ mod tests {
     #[test]
     fn all_tests_of_a_row_must_run() {
         let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("main.rs"), "mod a;\n").unwrap();
         std::fs::write(dir.path().join("a.rs"), "#[test]\nfn b() {}\n#[test]\nfn c() {}\n").unwrap();
         std::fs::write(dir.path().join("d.md"), "# A section\n").unwrap();
         let holds = |tests: &str| Proof::Test(tests.to_owned()).holds(dir.path());

@@ -1,10 +1,10 @@
 //! The tests that rows name: functions that the test harness runs, and examples that rustdoc runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// `FILE::NAME`: FILE has a `#[test]` of that name that is not ignored (modules may come between). `FILE::doctest`:
-/// FILE has an example that runs, or that must not compile. A page of Markdown is part of the documentation that
-/// includes it.
+/// `FILE::NAME`: FILE is compiled, and has a `#[test]` of that name that is not ignored (modules may come between).
+/// `FILE::doctest`: FILE has an example that runs, or that must not compile. A page of Markdown is part of the
+/// documentation that includes it.
 pub(super) fn test_runs(root: &Path, path: &str) -> Result<(), String> {
     let (file, name) = path.split_once("::").ok_or(format!("`{path}` is not FILE::NAME"))?;
     let text = std::fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))?;
@@ -12,7 +12,7 @@ pub(super) fn test_runs(root: &Path, path: &str) -> Result<(), String> {
     let judged = match name {
         "doctest" if file.ends_with(".md") => included(root, file).and_then(|()| example_runs(&text, page_line)),
         "doctest" => example_runs(&text, doc_comment),
-        _ => function_runs(&text, name),
+        _ => compiled(root, Path::new(file)).and_then(|()| function_runs(&text, name)),
     };
     judged.map_err(|why| format!("{file}: {why}"))
 }
@@ -28,6 +28,23 @@ fn included(root: &Path, page: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("neither {} includes it, so its examples do not run", INCLUDING.join(" nor ")))
+}
+
+/// Whether this file is the root of a crate, of a test binary or of an example, or some file has a `mod` for it.
+fn compiled(root: &Path, file: &Path) -> Result<(), String> {
+    let (dir, name) = (file.parent().unwrap_or(file), file.file_stem().unwrap_or_default().to_string_lossy());
+    let is_root = ["lib", "main"].contains(&&*name) || ["tests", "examples"].iter().any(|of| dir.ends_with(of));
+    let parents = [dir.with_extension("rs"), dir.join("lib.rs"), dir.join("main.rs")];
+    let module = format!("mod {name};");
+    let includes = |parent: &PathBuf| {
+        let text = std::fs::read_to_string(root.join(parent));
+        text.is_ok_and(|text| text.lines().any(|line| line == module || line.ends_with(&format!(" {module}"))))
+    };
+    if is_root || parents.iter().any(includes) {
+        Ok(())
+    } else {
+        Err(format!("no file has `{module}`, so it does not run"))
+    }
 }
 
 /// Attributes that make a function a test.
@@ -191,10 +208,14 @@ mod tests {
     fn a_path_is_of_a_file_and_a_name() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.rs"), FILE).unwrap();
+        std::fs::write(dir.path().join("left_out.rs"), FILE).unwrap();
+        std::fs::write(dir.path().join("main.rs"), "pub(crate) mod a;\n// mod left_out; is no more\n").unwrap();
         let judged = |path| test_runs(dir.path(), path);
         assert_eq!(judged("a.rs::plain"), Ok(()));
         assert_eq!(judged("a.rs::inner::of_a_name"), Ok(()));
         assert_eq!(judged("a.rs::missing"), Err("a.rs: there is no `fn missing`".to_owned()));
+        let why = "left_out.rs: no file has `mod left_out;`, so it does not run";
+        assert_eq!(judged("left_out.rs::plain"), Err(why.to_owned()));
         judged("b.rs::plain").unwrap_err();
         for page in ["in.md", "out.md"] {
             std::fs::write(dir.path().join(page), "A page.\n\n```rust\nx();\n```\n").unwrap();
