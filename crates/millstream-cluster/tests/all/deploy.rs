@@ -68,6 +68,19 @@ fn the_manifests_are_those_of_kubernetes() {
     assert_eq!(names, ["MILLSTREAM_NATS", "MILLSTREAM_NATS_PASSWORD"]);
 }
 
+/// The image's toolchain is the one that builds: the file in the tree names another one.
+#[test]
+fn an_image_is_built_by_the_toolchain_that_it_names() {
+    let minimum = text("../Cargo.toml");
+    let minimum = minimum.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
+    for file in ["Dockerfile", "../docs/grafana/compose.yaml"] {
+        let file = text(file);
+        let at = |what: &str| file.find(what).unwrap_or_else(|| panic!("no `{what}` in {file}"));
+        assert!(at(&format!("FROM rust:{minimum}")) < at("RUN rm rust-toolchain.toml"));
+        assert!(at("RUN rm rust-toolchain.toml") < at("cargo build --release --locked "));
+    }
+}
+
 #[test]
 fn the_compose_file_and_the_unit_start_the_same_worker() {
     let compose = documents("compose.yaml").remove(0);
@@ -120,8 +133,13 @@ fn the_servers_configuration_is_one_and_syncs() {
     let Some(program) = crate::server::program(test) else { return };
     let config = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy/nats.conf");
     let mut server = std::process::Command::new(program);
-    for name in ["NAME", "OPERATOR_PASSWORD", "WORKER_PASSWORD", "FEEDER_PASSWORD", "READER_PASSWORD"] {
-        server.env(name, "any");
+    server.env("NAME", "any");
+    let secret = text("kubernetes/nats.yaml");
+    let passwords = ["OPERATOR_PASSWORD", "WORKER_PASSWORD", "FEEDER_PASSWORD", "READER_PASSWORD"];
+    // As the command of the comment makes them: hexadecimal digits, which alone may be a number, behind a letter.
+    for (name, digits) in passwords.into_iter().zip(["1", "1e", "0a", "f"]) {
+        assert!(secret.contains(&format!("{name}=p$(openssl rand -hex 24)")));
+        server.env(name, format!("p{}", digits.repeat(48 / digits.len())));
     }
     let checked = server.args(["-t", "-c"]).arg(config).output().unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
