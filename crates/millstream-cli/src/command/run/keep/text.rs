@@ -1,7 +1,8 @@
 //! The text of a run whose state is kept: the text of the state, or another text that goes on with the state.
 //!
-//! A text is recognized by its calls: with other comments and spaces it is still the same text. A snapshot has the
-//! text, and the numbers of its sources and sinks, which the states may contain.
+//! A text is recognized by its calls, and by the names of those that keep a state: with other comments and spaces it
+//! is still the same text. A snapshot has the text, and the numbers of its sources and sinks, which the states may
+//! contain.
 
 use super::super::change_rules::{advice, names_states};
 use super::super::{Text, shown_wrong};
@@ -31,18 +32,16 @@ pub(in super::super) struct KeptProgram {
     said: Option<String>,
 }
 
-/// The calls of a program, each with the wires that it reads, without those that print rows without a sink.
+/// The calls of a program, each with the wires that it reads, without those that print rows without a sink. A call that
+/// keeps a state has its name, by which a start finds the state.
 fn calls(program: &Program) -> Vec<String> {
+    let states = program.states();
     let call = |call: &millstream_registry::Called| {
+        let name = states.get(&call.name).map_or_else(String::new, |name| format!("{name}: "));
         let wires: Vec<String> = call.reads.iter().map(usize::to_string).collect();
-        format!("{call} of {}", wires.join(", "))
+        format!("{name}{call} of {}", wires.join(", "))
     };
     program.calls().iter().filter(|call| !matches!(&*call.stage, "print" | "both")).map(call).collect()
-}
-
-/// Whether a job has the calls of this program.
-fn is_of(job: &Value, program: &Program) -> bool {
-    job["calls"] == json!(calls(program))
 }
 
 /// Loads the program of a stored job.
@@ -101,7 +100,7 @@ impl KeptProgram {
         };
         let old = program(job)?;
         let next = old.next(&text_here).map_err(|error| shown_wrong(text, &text_here, error, complaints))?;
-        if is_of(job, &next) {
+        if calls(&old) == calls(&next) {
             // A run that began with another text may be started again with the rule for its change.
             if !changed {
                 names_states(&old, &next, &allowed).map_err(|why| wrong(&why))?;
@@ -145,7 +144,7 @@ impl KeptProgram {
         if !self.program.numbers().go_on_from(&old.numbers()) {
             return Err("its text has been changed in the meantime: try again".to_owned());
         }
-        if is_of(job, &self.program) {
+        if calls(&old) == calls(&self.program) {
             return Ok(None);
         }
         let judged = old.migrations_to(&self.program, &self.allowed);
@@ -196,8 +195,9 @@ fn looked_at<'a>(doing: &Doing, manifests: &'a [Manifest]) -> Result<Option<&'a 
     let begins = manifests.iter().rposition(|manifest| begins.is_none_or(|begins| manifest.at <= begins));
     let Some(first) = manifests.get(begins.unwrap_or(0)) else { return Ok(None) };
     let rest = &manifests[begins.unwrap_or(0)..];
-    let calls = |manifest: &Manifest| manifest.plan["job"]["calls"].clone();
-    let other = rest.iter().position(|manifest| calls(manifest) != calls(first));
+    let is_other = |of: &str, manifest: &Manifest| manifest.plan["job"][of] != first.plan["job"][of];
+    // Another version of this command may have written the calls of one text in another way.
+    let other = rest.iter().position(|manifest| is_other("text", manifest) && is_other("calls", manifest));
     let ends = other.map(|other| {
         let (last, next) = (rest[other - 1].at, &rest[other]);
         // A run that was started again with another text has no later number of the old one.
