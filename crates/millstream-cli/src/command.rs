@@ -26,6 +26,8 @@ mod serve;
 pub(crate) mod sleep;
 mod snapshots;
 pub(crate) mod spaces;
+#[cfg(feature = "jq")]
+mod stuck;
 #[cfg(feature = "top")]
 mod top;
 pub(crate) mod upgrade;

@@ -1,3 +1,4 @@
+use crate::evaluations::counted;
 use crate::native::{Cell, Cells, Native, Scalar};
 use crate::parse::{FieldTree, Found, Parser};
 use crate::{Filter, Options, Style, What, Wrong};
@@ -261,7 +262,7 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// Why it fails for this row. The outputs before the failure are added.
+    /// Why it fails for this row, as if its outputs are more than 256 MB. No output is added then.
     pub fn write(&self, row: &impl Row, outputs: &mut Outputs) -> Result<(), String> {
         let native = self.0.native.as_ref();
         let known = native.and_then(|native| match native.selects(row) {
@@ -298,15 +299,18 @@ impl Expression {
     }
 }
 
+/// The most bytes of the outputs for one row.
+const MOST: usize = 256 << 20;
+
 /// A filter that writes each output on a line.
 fn on_lines(text: &str) -> Result<Filter, Wrong> {
     let style = Style { indent: None, ..Style::default() };
-    Filter::with(text, &Options { style, for_rows: true, ..Options::default() })
+    Filter::with(text, &Options { style, for_rows: true, most: Some(MOST), ..Options::default() })
 }
 
 /// A filter's answer to one value.
 fn answered(filter: &Filter, json: &[u8]) -> Result<Vec<u8>, String> {
-    let answer = filter.answer(json);
+    let answer = counted(|| filter.answer(json));
     let failed = answer.said.into_iter().find_map(|said| match said.what {
         What::Failed(why) => Some(why),
         What::Invalid(why) => Some(format!("not JSON: {why}")),

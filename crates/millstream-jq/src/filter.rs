@@ -46,6 +46,8 @@ struct Compiled {
     native: Option<(Native, FieldTree)>,
     writer: Writer,
     variables: Variables,
+    /// The most bytes of an answer.
+    most: Option<usize>,
 }
 
 impl fmt::Debug for Filter {
@@ -91,8 +93,8 @@ impl Filter {
             let tree = FieldTree::of(native.paths());
             (native, tree)
         });
-        let writer = Writer::new(style.clone());
-        Ok(Filter(Arc::new(Compiled { filter: compiled, input: options.input, demand, native, writer, variables })))
+        let (writer, input, most) = (Writer::new(style.clone()), options.input, options.most);
+        Ok(Filter(Arc::new(Compiled { filter: compiled, input, demand, native, writer, variables, most })))
     }
 
     /// The filter's answer to a block.
@@ -220,6 +222,11 @@ impl Run<'_> {
             Ok(value) => {
                 self.answer.last = Some(value.as_bool());
                 self.compiled.writer.write(&value, &mut self.answer.out);
+                if let Some(most) = self.compiled.most.filter(|most| self.answer.out.len() > *most) {
+                    let why = format!("the outputs for one input are more than {most} bytes: does the filter end?");
+                    self.say(place, What::Failed(why));
+                    return Err(Flow::Continue(()));
+                }
                 return Ok(());
             }
             Err(exception) => exception,
@@ -259,5 +266,20 @@ impl Run<'_> {
 
     fn say(&mut self, Where { line, number }: Where, what: What) {
         self.answer.said.push(Said { at: self.answer.out.len(), block: self.block, line, number, what });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_whose_outputs_have_no_end_fails_at_the_limit() {
+        let options = Options { most: Some(10), ..Options::default() };
+        let answer = Filter::with("repeat(1)", &options).expect("a filter").answer(b"1");
+        assert_eq!(answer.out, b"1\n".repeat(6));
+        let said: Vec<_> = answer.said.into_iter().map(|said| said.what).collect();
+        let why = "the outputs for one input are more than 10 bytes: does the filter end?";
+        assert_eq!(said, [What::Failed(why.to_owned())]);
     }
 }

@@ -33,6 +33,7 @@
 
 mod boundary;
 mod demand;
+mod evaluations;
 mod expression;
 mod filter;
 mod functions;
@@ -51,6 +52,7 @@ mod write;
 mod wrong;
 
 pub use boundary::JsonValues;
+pub use evaluations::evaluations;
 pub use expression::{Expression, Fields, Outputs, Row, Values, check_value, compare_json, scalar_of, sort_by_json};
 pub use filter::{Answer, Filter, Said, What};
 pub use left_out::LEFT_OUT;

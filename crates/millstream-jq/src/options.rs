@@ -10,6 +10,8 @@ pub struct Options {
     pub(crate) positional: Vec<String>,
     /// Whether it is an expression for rows: messages about mistakes give other advice.
     pub(crate) for_rows: bool,
+    /// The most bytes of an answer; `None` for no limit.
+    pub(crate) most: Option<usize>,
 }
 
 /// The value of a variable, as the caller set it.

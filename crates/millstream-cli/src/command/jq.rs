@@ -11,8 +11,8 @@
 
 mod inputs;
 mod printed;
-mod stuck;
 
+use crate::command::stuck::{Answers, stop_if_stuck};
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::{FromFiles, Names, never_waits};
@@ -27,7 +27,6 @@ use millstream_jq::{Filter, Input, Options};
 use printed::{Printed, Reply};
 use std::ffi::OsString;
 use std::sync::Arc;
-use stuck::Answers;
 
 /// `jq`: JSON through a filter.
 #[derive(Debug)]
@@ -74,7 +73,9 @@ impl Jq {
     fn run_into(self, output: Output, filter: Filter, complaints: &Complaints) -> Outcome {
         let mut runs = Runs::new(self.run, complaints.clone());
         let (interrupts, ended, answers) = (runs.interrupts(), Ended::default(), Answers::default());
-        answers.clone().stop_if_stuck(interrupts.clone());
+        let counted = answers.clone();
+        let why = "millstream jq: the filter makes no answer, and is stopped";
+        stop_if_stuck(interrupts.clone(), why, move || counted.all());
         let mut opening = runs.opening(self.files.decompress);
         // `halt` ends a wait for input.
         opening.watched = true;

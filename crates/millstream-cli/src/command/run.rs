@@ -21,19 +21,22 @@ mod sink_file;
 mod sources;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod text;
 
 use crate::command::plan::{Planned, PlannedText};
+use crate::command::stuck::stop_if_stuck;
 use crate::command::verify::{Edge, MOST_SHARDS, verified};
 use crate::config::RunConfig;
 use crate::deploy::{Hashed, Runs};
 use crate::flags::Tuning;
 use crate::input::{FromFiles, Opening, never_waits};
-use crate::message::{Complaints, cause, quoted};
+use crate::message::Complaints;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::progress::{self, Writes};
 use millstream_core::Arrow;
 use millstream_exec::Feed;
+use millstream_jq::evaluations;
 use millstream_mill::{Allowed, Program, Raw, Written};
 use outputs::Outputs;
 use sources::{Named, Sources, named};
@@ -41,18 +44,12 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::{fs, io, thread};
+use std::{io, thread};
+pub(crate) use text::Text;
+use text::shown_wrong;
 
-/// The place of a text.
-#[derive(Clone, Debug)]
-pub(crate) enum Text {
-    Given(String),
-    /// A file; `-` is standard input.
-    In(OsString),
-}
-
-/// A longer text is refused.
-const MOST_TEXT: usize = 1 << 16;
+/// The message if no expression comes back after a signal.
+const STUCK: &str = "millstream run: an expression makes no answer, and the run is stopped";
 
 /// `run`: a program as text.
 #[derive(Debug)]
@@ -105,81 +102,10 @@ impl Hashed for Written {
     }
 }
 
-impl Text {
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Text::Given(_) => "-e".to_owned(),
-            Text::In(file) => file.to_string_lossy().into_owned(),
-        }
-    }
-
-    pub(crate) fn read(&self, complaints: &Complaints) -> Result<String, Outcome> {
-        let read = match self {
-            Text::Given(text) => return Ok(text.clone()),
-            Text::In(file) if file == "-" => io::read_to_string(io::stdin()),
-            Text::In(file) => fs::read_to_string(file),
-        };
-        // A byte order mark is not a part of the text.
-        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
-            self.say_data(self.source_of_data("").unwrap_or("lines"), complaints);
-            return Err(Outcome::WrongUse);
-        }
-        read.map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)).map_err(|error| {
-            complaints.complain(&format!("{}: {}", quoted(self.name().as_ref()), cause(&error)));
-            if error.kind() == io::ErrorKind::NotFound && self.name().contains(['|', '(', ' ']) {
-                crate::message::say(
-                    "  to run a text that is not in a file: millstream run -e 'jsonl | count' rows.jsonl",
-                );
-            }
-            Outcome::InputOrOutputFailed
-        })
-    }
-
-    /// Loads the program. Reports a wrong text with all its mistakes.
-    fn load(&self, shards: usize, terminal: bool, complaints: &Complaints) -> Result<Program, Outcome> {
-        let text = self.read(complaints)?;
-        Program::load(&text, shards, terminal).map_err(|wrong| shown_wrong(self, &text, wrong, complaints))
-    }
-
-    /// The source that reads this text, if it is rows and not a program.
-    fn source_of_data(&self, text: &str) -> Option<&'static str> {
-        let Text::In(file) = self else { return None };
-        let mut name = Path::new(file);
-        let ending = |name: &Path| name.extension().map(|ending| ending.to_string_lossy().into_owned());
-        if let (Some("gz" | "zst"), Some(stem)) = (ending(name).as_deref(), name.file_stem()) {
-            name = Path::new(stem);
-        }
-        let named = ending(name);
-        match (named.as_deref(), text.trim_start().as_bytes().first()) {
-            (Some("mill"), _) => None,
-            (Some("csv"), _) => Some("csv"),
-            (Some("tsv"), _) => Some("tsv"),
-            (Some("jsonl" | "ndjson" | "json"), _) | (_, Some(b'{' | b'[')) => Some("jsonl"),
-            _ if text.len() > MOST_TEXT => Some("lines"),
-            _ => None,
-        }
-    }
-
-    fn say_data(&self, source: &str, complaints: &Complaints) {
-        let name = quoted(self.name().as_ref());
-        complaints.note(&format!("{name} is data and not a program: the program is a text, in a file or after -e"));
-        crate::message::say(&format!("  to read its rows: millstream run -e '{source} | count' {name}"));
-    }
-}
-
 /// Lets what watches the run count the rows of this program.
 fn count_rows(program: &Program) {
     let rows = program.rows().clone();
     crate::watching::count_rows(move |stage| rows.of(stage));
-}
-
-/// Reports a wrong text with all its mistakes.
-fn shown_wrong(of: &Text, text: &str, wrong: millstream_registry::Wrong, complaints: &Complaints) -> Outcome {
-    match of.source_of_data(text) {
-        Some(source) => of.say_data(source, complaints),
-        None => crate::message::say(&wrong.in_file(of.name()).to_string()),
-    }
-    Outcome::WrongUse
 }
 
 /// The pipeline of the program in a file.
@@ -272,6 +198,11 @@ fn all_there(files: &[Named]) -> bool {
 /// The inputs of a program. Refuses a program that would overwrite one, or its text.
 fn files_of(program: &Program, files: Vec<OsString>, text: &Text) -> Result<Vec<Named>, String> {
     let files = named(program, files)?;
+    if text.is_input() && files.iter().flat_map(|named| &named.files).any(|name| name == "-") {
+        let why = "the text is standard input, which no source can read as well: name the files of the rows, or give \
+                   the text by -e";
+        return Err(why.to_owned());
+    }
     let text = if let Text::In(file) = text { Some(file) } else { None };
     match outputs::overwritten(program, &files, text) {
         Some(why) => Err(why),
@@ -305,6 +236,7 @@ fn run_into(
     let waits = endless || !all_there(&files);
     let waits = waits || files.iter().any(Named::is_query);
     let interrupts = runs.interrupts();
+    stop_if_stuck(interrupts.clone(), STUCK, evaluations);
     let sources = match Sources::new(files, most, opening, quiet, complaints) {
         Ok(sources) => sources,
         Err((why, outcome)) => {
@@ -342,6 +274,10 @@ fn run_into(
 impl Check {
     pub(crate) fn run(self) -> Outcome {
         let complaints = Complaints::of("check");
+        if self.texts.iter().filter(|text| text.is_input()).count() > 1 {
+            complaints.note("standard input has one text, so `-` can be named once");
+            return Outcome::WrongUse;
+        }
         Output::opened(&complaints, |mut output| {
             let mut worst = Outcome::Done;
             for text in &self.texts {

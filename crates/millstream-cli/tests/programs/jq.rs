@@ -188,9 +188,20 @@ fn a_halt_ends_a_wait_for_input() {
 
 #[test]
 fn a_signal_ends_a_filter_that_does_not_come_back() {
+    let filter = "isempty(repeat(1) | select(. == 2))";
+    does_not_come_back(&["jq", filter], "millstream jq: the filter makes no answer, and is stopped\n");
+    #[cfg(feature = "run")]
+    does_not_come_back(
+        &["run", "-e", &format!("jsonl | where(({filter}))")],
+        "millstream run: an expression makes no answer, and the run is stopped\n",
+    );
+}
+
+#[track_caller]
+fn does_not_come_back(args: &[&str], stopped: &str) {
     let scene = Scene::new();
-    let mut command = scene.command("millstream", "jq");
-    command.arg("isempty(repeat(1) | select(. == 2))");
+    let mut command = scene.command("millstream", "");
+    command.args(args);
     command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -204,7 +215,7 @@ fn a_signal_ends_a_filter_that_does_not_come_back() {
     let code = crate::scene::ended(&mut child).code();
     let said = std::io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
     assert_eq!(code, Some(143), "{said}");
-    assert!(said.contains("millstream jq: the filter makes no answer, and is stopped\n"), "{said}");
+    assert!(said.contains(stopped), "{said}");
     drop(stdin);
 }
 

@@ -17,7 +17,8 @@ mod text;
 use super::ends::Texts;
 use super::sink_file::is_url;
 use super::sources::{Endless, Named};
-use super::{RunText, Text, files_of};
+use super::{RunText, STUCK, Text, files_of};
+use crate::command::stuck::stop_if_stuck;
 use crate::config::{Doing, Keep};
 use crate::deploy::{Failed, Runs, say_lost, say_waits};
 use crate::message::{Complaints, quoted};
@@ -27,6 +28,7 @@ use follow::Follow;
 use live::{Left, Live, Once, Opening, Posts};
 use millstream_core::SequenceNumber;
 use millstream_exec::sink;
+use millstream_jq::evaluations;
 use millstream_mill::{Allowed, Written};
 use millstream_state::{StateDir, journaled_in_groups};
 use outputs::KeptOutputs;
@@ -78,6 +80,7 @@ pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
     }
     Output::opened(complaints, |shown| {
         let (mut runs, mut shown) = (Runs::new(run, complaints.clone()), Some(shown));
+        stop_if_stuck(runs.interrupts(), STUCK, evaluations);
         #[cfg(feature = "page")]
         let changes = super::change::Changes::offer(accepts);
         #[cfg(not(feature = "page"))]
