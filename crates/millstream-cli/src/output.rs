@@ -99,6 +99,17 @@ impl Output {
         }
     }
 
+    /// The same as [`offer`](Output::offer), for callers that also write files: returns false after any error. Reports
+    /// an error of an output that still has a reader.
+    #[cfg(feature = "run")]
+    pub(crate) fn attempt(&mut self, bytes: &[u8]) -> bool {
+        let written = progress::aside(|| self.file.write_all(bytes));
+        if let Some(error) = written.as_ref().err().filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+            self.complaints.complain(&format!("write error: {}", cause(error)));
+        }
+        written.is_ok()
+    }
+
     /// Writes a whole file, or ends the process as [`write`](Output::write) does.
     pub(crate) fn copy(&mut self, mut file: &File) {
         let written = file.rewind().and_then(|()| io::copy(&mut file, &mut self.file));

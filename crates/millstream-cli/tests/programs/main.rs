@@ -57,10 +57,13 @@ mod run;
 #[cfg(feature = "run")]
 mod run_changed;
 #[cfg(feature = "run")]
-#[cfg(feature = "run")]
 mod run_followed;
+#[cfg(feature = "run")]
+mod run_grown;
 #[cfg(feature = "serve")]
 mod run_network;
+#[cfg(feature = "run")]
+mod run_outputs;
 #[cfg(all(feature = "run", feature = "serve"))]
 mod run_posted;
 #[cfg(all(feature = "run", feature = "serve"))]

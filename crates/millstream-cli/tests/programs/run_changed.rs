@@ -274,6 +274,60 @@ fn a_kept_stage_that_has_changed_is_reported() {
     assert!(wrong.stderr.contains("--state") && wrong.code == Some(2), "{}", wrong.stderr);
 }
 
+/// A state belongs to the name that `let` binds.
+#[test]
+fn a_text_with_other_names_is_another_text() {
+    let scene = Scene::new().file("rows", "{\"p\":1,\"q\":100}\n").file("p.mill", "");
+    let args = "--quiet --snapshot-every 1";
+    let edit = |text: &str| fs::write(scene.path("p.mill"), text).expect("the text");
+    let of = |p: &str, q: &str| {
+        format!(
+            "let r = jsonl(\"rows\"); let {p} = r | sum(.p); let {q} = r | sum(.q); {p} | jsonl(\"A\"); {q} | jsonl(\"B\")"
+        )
+    };
+    let sums = || (text_of(&scene, "A"), text_of(&scene, "B"));
+    let expected = ("{\"sum\":1}\n".to_owned(), "{\"sum\":100}\n".to_owned());
+    edit(&of("a", "b"));
+    assert_eq!(whole(&scene, args).code, Some(0));
+    for (changed, why) in [
+        (of("b", "a"), "refused  a: its parameter `of` was `.p` and is now `.q`"),
+        (of("total", "b"), "refused  a: the new text has no such stage to take the state of `sum(.p)`"),
+    ] {
+        edit(&changed);
+        let refused = whole(&scene, args);
+        assert!(refused.stderr.contains(why) && refused.code == Some(2), "{}", refused.stderr);
+        assert_eq!(sums(), expected);
+    }
+    // The name of what keeps no state does not matter, and neither do spaces and comments.
+    edit(&of("a", "b").replace("let r ", "let row ").replace("r |", "row |").replace("(.p)", "( .p # all\n)"));
+    let seen = whole(&scene, args);
+    assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
+    assert_eq!(sums(), expected);
+    edit(&of("total", "b"));
+    let seen = whole(&scene, &format!("{args} --drop a"));
+    assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
+}
+
+#[test]
+fn a_file_that_the_run_has_written_is_not_emptied_by_another_name_of_it() {
+    let scene = Scene::new().file("rows", "{\"p\":1}\n").file("p.mill", "");
+    let edit = |file: &str| {
+        fs::write(scene.path("p.mill"), format!("jsonl(\"rows\") | map(.p) | jsonl(\"{file}\")")).expect("the text");
+    };
+    for file in ["N", "M"] {
+        edit(file);
+        assert_eq!(whole(&scene, "--quiet --snapshot-every 1").code, Some(0));
+        edit("./N");
+        // Without a later snapshot, the start with the second text has emptied it.
+        let before = text_of(&scene, "N");
+        let refused = whole(&scene, "--quiet");
+        let why = "./N is the file N, which the run has written: name it N in the new text, too";
+        assert!(refused.stderr.contains(why) && refused.code == Some(1), "{}", refused.stderr);
+        assert_eq!(text_of(&scene, "N"), before);
+        assert!(file != "N" || before == "1\n");
+    }
+}
+
 #[test]
 fn a_rule_for_an_unknown_stage_is_refused_though_nothing_changes() {
     let scene = Scene::new().file("rows", "{\"n\":1}\n");

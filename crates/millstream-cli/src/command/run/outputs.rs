@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Writes the outputs of a program.
 pub(super) struct Outputs {
     standard: Output,
-    /// Whether the reader of standard output is gone. The run goes on, since it also writes files.
+    /// Whether standard output has no reader, or no room. The run goes on, since it also writes files.
     is_gone: bool,
     files: Files,
     complaints: Complaints,
@@ -30,9 +30,11 @@ impl fmt::Debug for Outputs {
 pub(super) const MESSAGES: u64 = 10;
 
 /// Why a program would overwrite its input or its text, or write two outputs to one file; `None` if it would not.
-/// Compares files, not names: a file may have several, and be standard input.
+/// Compares files, not names: a file may have several, and be standard input or standard output.
 pub(super) fn overwritten(program: &Program, files: &[Named], text: Option<&OsString>) -> Option<String> {
     let [sinks, dead] = program.writes();
+    let prints = sinks.iter().any(|number| program.sinks[*number].file.is_none());
+    let output = prints.then(Place::of_output).flatten();
     let sinks = sinks.iter().filter_map(|number| program.sinks[*number].file.as_ref());
     let dead = dead.iter().filter_map(|number| program.dead[*number].as_ref());
     let read = files.iter().flat_map(|named| &named.files).chain(text);
@@ -48,6 +50,9 @@ pub(super) fn overwritten(program: &Program, files: &[Named], text: Option<&OsSt
         }
         if read.contains(&place) {
             return Some(format!("{shown} is read and would be overwritten"));
+        }
+        if output.as_ref() == Some(&place) {
+            return Some(format!("{shown} is also the file of standard output: each output needs its own"));
         }
         let is_known_table = is_table && tables.contains(&name);
         tables.extend(is_table.then_some(name));
@@ -91,6 +96,11 @@ impl Place {
         }
         identity(&stdio::input().ok()?.metadata().ok()?).map(Place::There)
     }
+
+    /// The file of standard output.
+    fn of_output() -> Option<Self> {
+        identity(&stdio::output().ok()?.metadata().ok()?).map(Place::There)
+    }
 }
 
 impl Outputs {
@@ -126,8 +136,8 @@ impl Outputs {
             };
             match sink {
                 None if self.is_gone => {}
-                // The files must be complete, even without a reader of standard output.
-                None if has_files => self.is_gone = !self.standard.offer(bytes),
+                // The files must be complete, even without standard output.
+                None if has_files => self.is_gone = !self.standard.attempt(bytes),
                 None => self.standard.write(bytes),
                 Some(sink) => sink.write(bytes, &self.complaints),
             }

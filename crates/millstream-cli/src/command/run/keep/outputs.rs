@@ -10,7 +10,7 @@ use super::output::{OpenOutput, To, output_of_sink, run_of};
 #[cfg(feature = "sqlite")]
 use super::output::{database_at, table_written};
 use super::shown::{Counts, Shown};
-use crate::config::{Doing, Keep};
+use crate::config::Keep;
 use crate::deploy::output_of;
 use crate::input::identity;
 use crate::message::{Complaints, quoted};
@@ -114,11 +114,7 @@ impl KeptOutputs {
             tables: program.sinks.iter().map(table_written).collect(),
             dead_files: program.dead.clone(),
         };
-        let kept = KeptOutputs { files, names, places, next: Next::default(), complaints: complaints.clone() };
-        match kept.written_twice().filter(|_| matches!(keep.doing, Doing::Run { .. })) {
-            Some(name) => Err(format!("--state: {} is also the file of standard output", quoted(name.as_ref()))),
-            None => Ok(kept),
-        }
+        Ok(KeptOutputs { files, names, places, next: Next::default(), complaints: complaints.clone() })
     }
 
     /// The names of the files that are written.
@@ -148,12 +144,27 @@ impl KeptOutputs {
         *next.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, Box::new(self)));
     }
 
-    /// The file that both a sink and standard output write, if there is one.
-    fn written_twice(&self) -> Option<&String> {
-        let of = |name: &str| fs::metadata(name).ok().as_ref().and_then(identity);
-        self.names.iter().position(Option::is_none)?;
-        let output = of("/dev/stdout")?;
-        self.names.iter().flatten().find(|name| of(name) == Some(output))
+    /// Refuses an output that is new by its name, but is a file that an earlier text has written: it would be emptied.
+    fn are_new<'a>(&self, new: &[usize], written: impl Iterator<Item = &'a Held>) -> io::Result<()> {
+        let of = |name: &Option<String>| {
+            let path = name.as_deref().map_or("/dev/stdout", file_of);
+            fs::metadata(path).ok().as_ref().and_then(identity)
+        };
+        let shown = |name: &Option<String>| match name {
+            Some(name) => quoted(file_of(name).as_ref()),
+            None => "standard output".to_owned(),
+        };
+        let known: Vec<_> = written.filter_map(|(name, _)| Some((of(name)?, name))).collect();
+        for name in new.iter().map(|place| &self.names[*place]) {
+            let file = of(name);
+            if let Some((_, other)) = known.iter().find(|(known, _)| Some(*known) == file) {
+                let (name, other) = (shown(name), shown(other));
+                return Err(io::Error::other(format!(
+                    "{name} is the file {other}, which the run has written: name it {other} in the new text, too"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The sink of a replay, which prints.
@@ -198,6 +209,7 @@ impl KeptOutputs {
         let (ours, gone): (Vec<Held>, Vec<Held>) = there.into_iter().partition(is_back);
         let held = |place: &usize| ours.iter().find(|(name, _)| *name == self.names[*place]);
         let (old, new): (Vec<usize>, Vec<usize>) = (0..self.files.len()).partition(|place| held(place).is_some());
+        self.are_new(&new, gone.iter().chain(&closed))?;
         #[cfg(feature = "sqlite")]
         let (databases, old) = self.databases(old, |place| held(place).map(|(_, held)| held))?;
         let options = self.options(&old);

@@ -1,0 +1,61 @@
+//! The files that `run` writes beside standard output, and the text that is standard input.
+
+use crate::run_changed::text_of;
+use crate::scene::{Input, Scene, Seen};
+use millstream_testkit::programs::skipped;
+use std::fs::File;
+use std::process::Stdio;
+
+/// `run` with these arguments and this standard output.
+fn into(scene: &Scene, args: &[&str], output: File) -> Seen {
+    let mut command = scene.command("millstream", "run --quiet");
+    command.args(args).stdin(Stdio::null()).stdout(output).stderr(Stdio::piped());
+    Seen::of(command.output().expect("it ends"))
+}
+
+#[test]
+fn a_file_is_complete_though_standard_output_has_no_room() {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        return skipped("a_file_is_complete_though_standard_output_has_no_room", "no /dev/full");
+    };
+    let rows: String = (0..50_000).map(|n| format!("{n}\n")).collect();
+    let scene = Scene::new().file("rows", &rows);
+    let seen = into(&scene, &["-e", "let r = lines(\"rows\"); r | lines(\"F\"); r"], full);
+    let said = "millstream run: write error: No space left on device\n";
+    assert_eq!((seen.stderr.as_str(), seen.code), (said, Some(1)));
+    assert!(text_of(&scene, "F") == rows, "F is not complete");
+}
+
+#[test]
+fn a_sink_that_is_the_file_of_standard_output_is_refused() {
+    let scene = Scene::new().file("rows", "{\"a\":1}\n").file("out", "before\n");
+    let output = || File::options().append(true).open(scene.path("out")).expect("a file");
+    for text in [
+        "let r = jsonl(\"rows\"); r | jsonl(\"out\"); r | map(.a)",
+        "let r = jsonl(\"rows\"); r | jsonl(\"/dev/stdout\"); r | map(.a) | jsonl(\"-\")",
+        "jsonl(\"rows\", dead: \"./out\")",
+    ] {
+        let seen = into(&scene, &["-e", text], output());
+        assert!(seen.stderr.contains(" is also the file of standard output"), "{text}: {}", seen.stderr);
+        assert_eq!((text_of(&scene, "out").as_str(), seen.code), ("before\n", Some(2)), "{text}");
+    }
+    // This one prints nothing.
+    let seen = into(&scene, &["-e", "jsonl(\"rows\") | jsonl(\"out\")"], output());
+    assert_eq!((text_of(&scene, "out").as_str(), seen.code), ("{\"a\":1}\n", Some(0)), "{}", seen.stderr);
+}
+
+#[test]
+fn standard_input_is_the_text_or_the_rows() {
+    let scene = Scene::new().file("rows", "{\"a\":1}\n");
+    let run = |args: &str, text: &str| scene.millstream(args, Input::Pipe(text.as_bytes(), 100));
+    for text in ["jsonl | count", "jsonl(\"-\") | count"] {
+        let seen = run("run -", text);
+        let why = "the text is standard input, which no source can read as well";
+        assert!(seen.stderr.contains(why) && seen.code == Some(2), "{text}: {}", seen.stderr);
+        assert_eq!(seen.text(), "");
+    }
+    let seen = run("run - rows", "jsonl | count");
+    assert_eq!((seen.text().as_str(), seen.code), ("{\"count\":1}\n", Some(0)), "{}", seen.stderr);
+    let seen = run("check - -", "jsonl | count");
+    assert!(seen.stderr.contains("`-` can be named once") && seen.code == Some(2), "{}", seen.stderr);
+}
