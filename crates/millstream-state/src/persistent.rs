@@ -258,6 +258,10 @@ impl Persistent {
         if let Some(snapshot) = snapshot {
             rings = resumed(rings, snapshot, changed);
         }
+        let is_whole = {
+            let trail = trail.clone();
+            Box::new(move |at| trail.is_whole(at))
+        };
         let position = {
             let source = source.clone();
             Box::new(move |at| {
@@ -270,7 +274,7 @@ impl Persistent {
             Box::new(move |oldest: &Value| source.forget(oldest))
         };
         let begins = Some((id, at, numbers));
-        let records = Records { position, forget, effects, letters, begins, on_storing };
+        let records = Records { is_whole, position, forget, effects, letters, begins, on_storing };
         let of_side_sinks = side_sinks.iter().map(|sink| (sink.name().to_owned(), sink.claimed()));
         let claims = AllClaimed { sink: claimed.clone(), side_sinks: of_side_sinks.collect() };
         let plan = Described::new(&plan, job);

@@ -189,6 +189,12 @@ pub trait Places: Iterator {
 
     /// Where they are now: just before the value that [`next`](Iterator::next) returns.
     fn place(&self) -> Self::Mark;
+
+    /// Whether the last value was whole. The last line of a file that ends without a line end may have grown when it is
+    /// read again, so a job stores no snapshot behind it: the next start reads all of the line again.
+    fn is_whole(&self) -> bool {
+        true
+    }
 }
 
 /// The error of a position that no source of this kind has stored.

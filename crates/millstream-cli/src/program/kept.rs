@@ -194,4 +194,8 @@ impl<T: Line> Places for ParsedLines<T> {
         let lines = if place.file() == self.file { self.lines } else { Some(0) };
         LinePlace { place, lines }
     }
+
+    fn is_whole(&self) -> bool {
+        self.blocks.is_whole()
+    }
 }

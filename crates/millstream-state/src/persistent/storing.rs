@@ -41,6 +41,9 @@ impl Default for Cadence {
 /// One in this many snapshots is written whole: damage of one file concerns few snapshots.
 const WHOLE: u64 = 8;
 
+/// Whether the value before a number is whole, so that a start can go on there.
+type IsWhole = Box<dyn Fn(u64) -> bool + Send>;
+
 /// The position of the source at a number, as it is stored; none if it is not known any more.
 type Position = Box<dyn Fn(u64) -> io::Result<Option<Value>> + Send>;
 
@@ -65,7 +68,7 @@ impl Storing {
         stores: Arc<Stores>,
     ) -> io::Result<Self> {
         let (offers, offered) = sync_channel(1);
-        let Records { position, forget, effects, letters, begins, on_storing } = records;
+        let Records { is_whole, position, forget, effects, letters, begins, on_storing } = records;
         let (numbers, room, claimed) = (begins.into_iter().collect(), dir.room().clone(), Arc::new(claimed));
         let store = Store {
             dir,
@@ -76,6 +79,7 @@ impl Storing {
             stored: 0,
             written_bytes: 0,
             described,
+            is_whole,
             position,
             forget,
             claimed: claimed.clone(),
@@ -150,6 +154,7 @@ pub(super) struct Store {
     stored: u64,
     written_bytes: u64,
     described: Described,
+    is_whole: IsWhole,
     position: Position,
     pub(super) forget: Forget,
     pub(super) claimed: Arc<AllClaimed>,
@@ -168,6 +173,7 @@ type Numbers = (u64, u64, Vec<(String, u64)>);
 /// What belongs to the snapshots: it is stored with them, is kept as long as they need it, needs them, or hears of
 /// them.
 pub(super) struct Records {
+    pub(super) is_whole: IsWhole,
     pub(super) position: Position,
     pub(super) forget: Forget,
     pub(super) effects: Vec<Effects>,
@@ -230,14 +236,17 @@ impl Store {
             stored.longest_stop = stored.longest_stop.max(snapshot.longest_stop());
             // A snapshot of the version before may have waited until after the change.
             let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
-            let outcome = match overtaken {
+            // Behind the last line of a file that ends within a line, which may have grown when it is read again, the
+            // newest snapshot stays the one before it.
+            let left_out = overtaken || !(self.is_whole)(at);
+            let outcome = match left_out {
                 true if newest == Some(at) && claim.is_some() => self.look_again(&snapshot, claim),
                 true => Ok(()),
                 false => self.store(&snapshot, claim),
             };
             let outcome = outcome.map(|()| at);
             match &outcome {
-                Ok(_) if overtaken => {}
+                Ok(_) if left_out => {}
                 Ok(at) => {
                     (stored.snapshots, stored.last, newest) = (stored.snapshots + 1, Some(*at), Some(*at));
                     self.on_storing.stored(*at);

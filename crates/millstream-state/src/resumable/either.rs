@@ -111,6 +111,10 @@ impl<A: Places, B: Places<Item = A::Item>> Places for Either<A, B> {
     fn place(&self) -> Self::Mark {
         self.as_ref().map_either(A::place, B::place)
     }
+
+    fn is_whole(&self) -> bool {
+        self.as_ref().either(A::is_whole, B::is_whole)
+    }
 }
 
 #[cfg(test)]

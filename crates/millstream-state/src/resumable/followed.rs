@@ -155,6 +155,7 @@ type Rest = Chain<RotatedBytes, Follow>;
 pub struct FollowedLines {
     blocks: WholeBlocks<FollowedBytes>,
     read: u64,
+    is_whole: bool,
 }
 
 /// The bytes of a [`FollowedFile`].
@@ -336,7 +337,7 @@ impl FollowedFile {
     fn lines(&self, bytes: FollowedBytes) -> FollowedLines {
         let blocks = WholeBlocks::lines(bytes);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(blocks.failure());
-        FollowedLines { blocks, read: 0 }
+        FollowedLines { blocks, read: 0, is_whole: true }
     }
 
     /// A reader from this place on: of the last file that is there and the ones that get the name, with the rotated
@@ -381,6 +382,7 @@ impl Iterator for FollowedLines {
     fn next(&mut self) -> Option<Block> {
         let block = self.blocks.next()?;
         self.read += block.len() as u64;
+        self.is_whole = block.ends_with(b"\n");
         Some(block)
     }
 }
@@ -390,5 +392,9 @@ impl Places for FollowedLines {
 
     fn place(&self) -> u64 {
         self.read
+    }
+
+    fn is_whole(&self) -> bool {
+        self.is_whole
     }
 }

@@ -21,12 +21,14 @@ pub(crate) struct Trail<M> {
     repeats: bool,
     every: AtomicU64,
     marks: Mutex<VecDeque<(u64, M)>>,
+    /// The numbers behind values that are not [whole](Places::is_whole).
+    within: Mutex<VecDeque<u64>>,
 }
 
 impl<M: Clone> Trail<M> {
     /// For a source that [repeats](Resumable::repeats), or not.
     pub(crate) fn new(repeats: bool) -> Arc<Self> {
-        Arc::new(Trail { repeats, every: AtomicU64::new(1), marks: Mutex::default() })
+        Arc::new(Trail { repeats, every: AtomicU64::new(1), marks: Mutex::default(), within: Mutex::default() })
     }
 
     fn marks(&self) -> MutexGuard<'_, VecDeque<(u64, M)>> {
@@ -52,6 +54,28 @@ impl<M: Clone> Trail<M> {
             let first = marks[0].0;
             marks.retain(|(number, _)| number.is_multiple_of(every) || *number == first);
         }
+    }
+
+    fn within(&self) -> MutexGuard<'_, VecDeque<u64>> {
+        self.within.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value before this number is not whole.
+    fn is_within(&self, number: u64) {
+        let mut within = self.within();
+        within.push_back(number);
+        if within.len() > ALL_MARKS {
+            within.pop_front();
+        }
+    }
+
+    /// Whether the value before this number is whole. Earlier numbers are forgotten.
+    pub(crate) fn is_whole(&self, number: u64) -> bool {
+        let mut within = self.within();
+        while within.front().is_some_and(|first| *first < number) {
+            within.pop_front();
+        }
+        within.front() != Some(&number)
     }
 
     /// The last mark at or before this number, with its own number. Earlier ones are forgotten.
@@ -141,6 +165,9 @@ impl<V: Places<Mark: Clone>> TrailingValues<V> {
     }
 
     fn leave_mark(&self) {
+        if !self.values.is_whole() {
+            self.trail.is_within(self.number);
+        }
         self.trail.put(self.number, || self.values.place());
     }
 }
@@ -206,6 +233,14 @@ mod tests {
         let trail = Trail::new(false);
         (0..numbers).for_each(|number| trail.put(number, || number * 10));
         assert_eq!(trail.at(1), None);
+    }
+
+    #[test]
+    fn a_trail_knows_behind_which_numbers_the_value_is_not_whole() {
+        let trail = Trail::<()>::new(true);
+        [3, 7].into_iter().for_each(|number| trail.is_within(number));
+        let whole: Vec<u64> = (2..9).filter(|number| trail.is_whole(*number)).collect();
+        assert_eq!(whole, [2, 4, 5, 6, 8]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct FileBlocks {
     place: FilePlace,
     /// The bytes before the place.
     last: LastRead,
+    /// Whether the last block ended with a line end.
+    is_whole: bool,
     current: Option<(LineBlocks<Opened>, Failure)>,
 }
 
@@ -48,7 +50,8 @@ impl FileBlocks {
 
     /// Those of these files, from the first one on.
     pub(super) fn of(files: TextFiles) -> Self {
-        FileBlocks { files, place: FilePlace::default(), last: LastRead::default(), current: None }
+        let (place, last) = (FilePlace::default(), LastRead::default());
+        FileBlocks { files, place, last, is_whole: true, current: None }
     }
 
     /// Goes on in this file, at a place with these bytes before it.
@@ -81,6 +84,7 @@ impl Iterator for FileBlocks {
                 if let Some(block) = blocks.next() {
                     self.place.offset += block.len() as u64;
                     self.last.pass(&block);
+                    self.is_whole = block.ends_with(b"\n");
                     (self.files.read)(block.len());
                     return Some(block);
                 }
@@ -110,5 +114,9 @@ impl Places for FileBlocks {
 
     fn place(&self) -> FilePlace {
         FilePlace { before: self.last.hash(), ..self.place }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.is_whole
     }
 }

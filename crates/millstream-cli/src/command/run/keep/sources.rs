@@ -165,9 +165,9 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptSources<J> {
         self.0.of.can_read()?;
         let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
         let until_dropped = self.0.of.until_dropped.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let current = None;
+        let (current, is_whole) = (None, true);
         let mut blocks =
-            KeptBlocks { current, from, place, places, until, ended: false, _until_dropped: until_dropped };
+            KeptBlocks { current, from, place, is_whole, places, until, ended: false, _until_dropped: until_dropped };
         let Some(position) = position else {
             // The first snapshot has the file that was there, whatever name it has when the run goes on.
             if self.0.of.files.first().is_some_and(|(_, of, _)| of.follow) {

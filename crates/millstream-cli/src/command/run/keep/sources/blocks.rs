@@ -20,6 +20,8 @@ pub(in super::super) struct KeptBlocks<J> {
     pub(super) current: Option<FileBlocks>,
     pub(super) from: Arc<Inner<J>>,
     pub(super) place: Place,
+    /// Whether the last block ended with the end of a row. What comes only once cannot grow.
+    pub(super) is_whole: bool,
     /// For each block that was read from the journal but not passed on yet, the place after it.
     pub(super) places: Arc<Mutex<VecDeque<JournalPlace>>>,
     /// Where they end, if not at the end of the files.
@@ -100,6 +102,8 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
                     self.place.at = blocks.place();
                     self.place.passed += raw.block.len() as u64;
                     self.place.before = Before::of(&raw.block);
+                    let (_, source, name) = &of.files[self.place.file];
+                    self.is_whole = raw.block.ends_with(b"\n") || comes_once(source, name);
                     let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
                     self.place.journal = places.pop_front().unwrap_or(self.place.journal);
                     return Some(raw);
@@ -138,6 +142,10 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Places for KeptBlocks<J> {
 
     fn place(&self) -> Place {
         self.place.clone()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.is_whole
     }
 }
 
