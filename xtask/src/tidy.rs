@@ -4,6 +4,7 @@ mod arrows;
 mod circles;
 mod examples;
 mod mutants;
+mod seeds;
 mod words;
 
 use std::collections::BTreeMap;
@@ -62,6 +63,7 @@ fn offences(root: &Path) -> Result<Vec<String>> {
     }
     found.extend(crate::combinators::offences(root)?);
     found.extend(mutants::offences(root, &crate::mutants::all()?)?);
+    found.extend(seeds::offences(root)?);
     Ok(found)
 }
 
@@ -193,7 +195,7 @@ fn inherits_lints(manifest: &str) -> bool {
 }
 
 /// The manifests of the workspace's members.
-fn manifests(root: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn manifests(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = vec![root.join("xtask/Cargo.toml")];
     for entry in entries(&root.join("crates"))? {
         found.push(entry.join("Cargo.toml"));
@@ -202,8 +204,8 @@ fn manifests(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Every Rust file of the crates and of xtask, in order.
-fn files(root: &Path, kind: &str) -> Result<Vec<PathBuf>> {
+/// Every file of the crates and of xtask with this extension, in order; those of Markdown also elsewhere.
+pub(crate) fn files(root: &Path, kind: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = match kind {
         "md" => entries(root)?.into_iter().filter(|path| path.is_file() || path.ends_with("docs")).collect(),

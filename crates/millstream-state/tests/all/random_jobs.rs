@@ -13,15 +13,10 @@ use millstream::testkit::random::{Pipe, Value, every_stage, streams};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{FileFailurePersistence, TestRunner};
+use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-
-fn config() -> ProptestConfig {
-    let seeds = FileFailurePersistence::Direct("proptest-regressions/random_jobs.txt");
-    ProptestConfig { failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
-}
 
 /// What happens to a life of a job before it is interrupted.
 #[derive(Clone, Copy, Debug)]
@@ -208,8 +203,6 @@ fn goes_on_live(
 const WIDEST: usize = 32;
 
 proptest! {
-    #![proptest_config(config())]
-
     #[test]
     fn a_random_job_that_is_interrupted_anywhere_ends_with_the_models_output(
         tree in streams(12),

@@ -20,10 +20,6 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-fn config() -> ProptestConfig {
-    random_cases("proptest-regressions/changes.txt")
-}
-
 /// The changes of a pipeline: their numbers, and the seed of each.
 fn changes() -> impl Strategy<Value = Vec<(u64, u64)>> {
     vec((0..=130_u64, any::<u64>()), 1..=3).prop_map(|mut changes| {
@@ -80,7 +76,7 @@ fn checked(
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random_cases())]
 
     /// Changes a run several times, on every deployment that allows it.
     #[test]

@@ -33,12 +33,8 @@ fn wrong(pipeline: &Built, ends: bool, inputs: &[Value], deployment: Deployment)
     }
 }
 
-fn config() -> ProptestConfig {
-    random_cases("proptest-regressions/failures.txt")
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random_cases())]
 
     #[test]
     fn a_panic_in_a_random_stage_ends_the_run(

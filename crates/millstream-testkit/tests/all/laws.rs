@@ -149,12 +149,8 @@ macro_rules! equal {
     }};
 }
 
-fn config() -> ProptestConfig {
-    random_cases("proptest-regressions/laws.txt")
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random_cases())]
 
     #[test]
     fn composition_is_a_category_for_all_pipelines(

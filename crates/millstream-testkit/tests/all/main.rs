@@ -22,11 +22,9 @@ mod stress;
 mod wakes;
 mod wires;
 
-use proptest::test_runner::{Config, FileFailurePersistence};
+use proptest::test_runner::Config;
 
-/// The setting of random cases. The seeds of those that fail are in this file. Smaller cases are tried for three
-/// minutes, since each that hangs takes a minute.
-fn random_cases(seeds: &'static str) -> Config {
-    let seeds = FileFailurePersistence::Direct(seeds);
-    Config { failure_persistence: Some(Box::new(seeds)), max_shrink_time: 180_000, ..Config::default() }
+/// The setting of random cases. Smaller cases are tried for three minutes, since each that hangs takes a minute.
+fn random_cases() -> Config {
+    Config { max_shrink_time: 180_000, ..Config::default() }
 }

@@ -13,12 +13,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-fn config() -> ProptestConfig {
-    random_cases("proptest-regressions/pipelines.txt")
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random_cases())]
 
     #[test]
     fn a_random_pipeline_on_rings_is_its_model(
@@ -162,7 +158,7 @@ proptest! {
 
 proptest! {
     // Every case runs four times, with threads for its producers.
-    #![proptest_config(ProptestConfig { cases: config().cases / 8, ..config() })]
+    #![proptest_config(ProptestConfig { cases: random_cases().cases / 8, ..random_cases() })]
 
     #[test]
     fn a_random_pipeline_after_random_producers_is_its_model(
@@ -186,7 +182,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random_cases())]
 
     #[test]
     fn the_model_after_random_producers_satisfies_the_rules(
@@ -212,7 +208,7 @@ proptest! {
 
 proptest! {
     // Every source has a thread or two, and sleeps.
-    #![proptest_config(ProptestConfig { cases: config().cases / 4, ..config() })]
+    #![proptest_config(ProptestConfig { cases: random_cases().cases / 4, ..random_cases() })]
 
     #[test]
     fn a_random_pipeline_after_a_source_with_a_clock_is_the_model_of_what_came(

@@ -9,16 +9,12 @@ use millstream_testkit::{Call, Saboteur};
 use proptest::prelude::*;
 use ways::{Case, Way, fed, ways};
 
-fn config() -> ProptestConfig {
-    random_cases("proptest-regressions/sabotage.txt")
-}
-
 fn calls() -> impl Strategy<Value = Call> {
     proptest::sample::select(&Call::ALL[..])
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random_cases())]
 
     #[test]
     fn a_call_that_panics_ends_the_run(
