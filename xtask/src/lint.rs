@@ -1,6 +1,8 @@
 //! `cargo xtask lint`: all checks that need no run of the code.
 
-use crate::cmd::{Cmd, Result, failure};
+use std::path::{Path, PathBuf};
+
+use crate::cmd::{Cmd, Result, failure, root};
 use crate::report::{Report, Step};
 use crate::{package, tidy, tools};
 
@@ -18,12 +20,9 @@ pub(crate) fn run(args: &Args) -> Result {
     report.must("fmt", || {
         tools::component("fmt", "rustfmt").map_err(failure)?;
         Cmd::cargo("fmt --all --check").run()?;
-        // These are workspaces of their own, which the command above does not check.
-        let peers = ["axum", "rust", "text"].into_iter();
-        let manifest = |peer| format!("crates/millstream-bench/peers/{peer}/Cargo.toml");
-        peers
-            .map(manifest)
-            .try_for_each(|manifest| Cmd::cargo(&format!("fmt --manifest-path {manifest} --check")).run())
+        let manifests = apart(&root())?;
+        let args = |manifest: &Path| ["fmt".into(), "--check".into(), "--manifest-path".into(), manifest.to_owned()];
+        manifests.iter().try_for_each(|manifest| Cmd::new("cargo", args(manifest)).run())
     });
     report.must("clippy", || {
         tools::component("clippy", "clippy").map_err(failure)?;
@@ -39,4 +38,24 @@ pub(crate) fn run(args: &Args) -> Result {
         Ok(Step::Done)
     });
     report.finish()
+}
+
+/// The manifests of workspaces of their own, such as those of fuzz targets: `--all` means the members of ours.
+fn apart(root: &Path) -> Result<Vec<PathBuf>> {
+    let (mut manifests, members) = (tidy::files(root, "toml")?, tidy::manifests(root)?);
+    manifests.retain(|file| file.ends_with("Cargo.toml") && !members.contains(file));
+    Ok(manifests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspaces_of_their_own_are_found() {
+        let (root, found) = (root(), apart(&root()).unwrap());
+        let has = |dir: &str| found.contains(&root.join(dir).join("Cargo.toml"));
+        assert!(has("crates/millstream-net/fuzz") && has("crates/millstream-bench/peers/axum"), "{found:?}");
+        assert!(!has("crates/millstream-net") && !has("xtask"), "{found:?}");
+    }
 }
