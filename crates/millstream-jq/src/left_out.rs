@@ -13,12 +13,15 @@ pub const LEFT_OUT: [(&str, &str); 9] = [
 ];
 
 /// What to do instead of using a name in an expression for rows, which has neither arguments nor `--slurp`.
-const FOR_ROWS: [(&str, &str); 6] = [
+const FOR_ROWS: [(&str, &str); 9] = [
     ("now", "the clock is not part of the input: the shell can write a time into the text, \"$(date +%s)\""),
     ("env", "the environment is not part of the input: the shell can write a value into the text, \"$VALUE\""),
     ("$ENV", "the environment is not part of the input: the shell can write a value into the text, \"$VALUE\""),
     ("input", "rows are processed in parallel, so no row is the next: a fold or a join sees several rows"),
     ("inputs", "rows are processed in parallel, so no row is the next: a fold or a join sees several rows"),
+    ("input_filename", "a row does not know its file: run each file alone, or write its name into the rows"),
+    ("debug", "rows are processed in parallel: `map` shows what an expression makes, and so does `millstream jq`"),
+    ("stderr", "rows are processed in parallel: `map` shows what an expression makes, and so does `millstream jq`"),
     ("$__prog_args", "an expression has no arguments"),
 ];
 

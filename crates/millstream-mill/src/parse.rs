@@ -8,9 +8,21 @@ use memchr::memchr_iter;
 use millstream_jq::{Cell, Cells, Expression, Fields, Outputs, Scalar, check_value};
 use std::sync::Arc;
 
-/// The rows of a block. `stage` is the name for those that fail, which go to `dead`; it says so if the types were
-/// sampled.
-pub(crate) fn rows(raw: &Raw, format: Format, (dead, is_sampled): (usize, bool), stage: &Arc<str>) -> Rows {
+/// How a source reads its blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    pub(crate) format: Format,
+    /// The number of what takes the rows that fail.
+    pub(crate) dead: usize,
+    /// Whether the types were sampled, and not declared.
+    pub(crate) is_sampled: bool,
+    /// Whether its files are followed, of which each has the header again.
+    pub(crate) is_followed: bool,
+}
+
+/// The rows of a block. `stage` is the name for those that fail.
+pub(crate) fn rows(raw: &Raw, reading: Reading, stage: &Arc<str>) -> Rows {
+    let Reading { format, dead, is_sampled, .. } = reading;
     let rows = Rows {
         file: raw.file.clone(),
         form: Form::Lines,
@@ -30,7 +42,7 @@ pub(crate) fn rows(raw: &Raw, format: Format, (dead, is_sampled): (usize, bool),
             let all = Rows { form: Form::Json, at: lines(raw), ..rows };
             fitting(all, columns, is_sampled, stage)
         }
-        (Format::Table(separator), Some(columns)) => table(raw, rows, (separator, columns, is_sampled), stage),
+        (Format::Table(separator), Some(columns)) => table(raw, rows, (separator, columns), reading, stage),
         (Format::Table(_), None) => rows,
     }
 }
@@ -164,8 +176,8 @@ fn shown(scalar: &Scalar<'_>) -> String {
 }
 
 /// The rows of a table whose cells have the types.
-fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>, bool), stage: &Arc<str>) -> Rows {
-    let (separator, columns, is_sampled) = of;
+fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>), reading: Reading, stage: &Arc<str>) -> Rows {
+    let (separator, columns) = of;
     let split = Split::of(&raw.block, raw.skip, separator);
     let text =
         if split.unquoted.is_empty() { raw.block.clone() } else { [&raw.block[..], &split.unquoted].concat().into() };
@@ -203,6 +215,10 @@ fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>, bool), stage: &Arc<str>)
             dead.push(all.dead(stage, &row, why));
             continue;
         }
+        let mut cells = columns.all.iter().zip(*begin as usize..);
+        if reading.is_followed && cells.all(|(column, n)| column.name.as_bytes() == cell(n)) {
+            continue;
+        }
         let misfit = typed.iter().find(|(n, of, optional)| {
             let cell = cell(*begin as usize + n);
             !(of.has_cell(cell) || *optional && cell.is_empty())
@@ -218,7 +234,7 @@ fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>, bool), stage: &Arc<str>)
             _ => "text".to_owned(),
         };
         let found = format!("{:?}", String::from_utf8_lossy(cell));
-        let why = misfit_of(column, &found, is_sampled.then_some(wider));
+        let why = misfit_of(column, &found, reading.is_sampled.then_some(wider));
         dead.push(FailedRow { path: format!(".{}", columns.all[*n].name), ..all.dead(stage, &row, why) });
     }
     (all.at, all.dead) = (at, dead);

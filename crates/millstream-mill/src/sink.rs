@@ -150,6 +150,9 @@ fn object(header: &mut Header, rows: &Rows, row: &RowAt, write: &mut impl FnMut(
             _ => pair[1].into(),
         });
     }
+    if names.is_empty() && header.0.is_none() {
+        return Err("the first row has no fields, which are the columns of a table".to_owned());
+    }
     let by_name: Vec<&str> = names.iter().map(String::as_str).collect();
     if begin(header, &by_name, write) {
         write(&cells.iter().map(|cell| &**cell).collect::<Vec<_>>());

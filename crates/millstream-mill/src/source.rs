@@ -1,11 +1,13 @@
 //! A source of a text, and its files as blocks of whole rows.
 
-use crate::columns::{Column, Columns, Type, type_of};
+mod first_rows;
+
+use crate::columns::Columns;
 use crate::raw::{Format, Raw};
 use crate::table::{TableRows, cells_of, is_open, row_ends, without_end};
+use first_rows::{mark_length, names_of, rows_of, sampled_fields, typed};
 use millstream_core::text::{Block, Lines};
 use millstream_io::{Failure, Framing, WholeBlocks};
-use millstream_jq::{Expression, Fields, Outputs};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Read};
@@ -198,6 +200,17 @@ impl FileBlocks {
         }
     }
 
+    /// The rows that are not empty in a block behind this many. No other row is sampled, or a header.
+    fn filled_rows_in(&self, block: &[u8], before: usize) -> usize {
+        let block = &block[if before == 0 { mark_length(block) } else { 0 }..];
+        match self.format {
+            Format::Table(separator) => rows_of(block, separator).filter(|row| !row.is_empty()).count(),
+            Format::Json | Format::Lines => {
+                block.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count()
+            }
+        }
+    }
+
     /// Reads on until the sample is full, and as many rows before it; of a followed file, until it has a row.
     fn wait_for_sample(&mut self, before: usize) {
         let rows = if self.follow { self.sample.min(1) } else { self.sample };
@@ -205,10 +218,11 @@ impl FileBlocks {
     }
 
     fn wait_for(&mut self, rows: usize) {
-        let mut seen = self.waiting.iter().map(|block| self.rows_in(block)).sum::<u64>();
-        while seen < rows as u64 {
+        let waiting = self.waiting.iter().enumerate();
+        let mut seen = waiting.map(|(before, block)| self.filled_rows_in(block, before)).sum::<usize>();
+        while seen < rows {
             let Some(block) = self.blocks.next() else { return };
-            seen += self.rows_in(&block);
+            seen += self.filled_rows_in(&block, self.waiting.len());
             self.waiting.push_back(block);
         }
     }
@@ -238,18 +252,28 @@ impl FileBlocks {
             Some(_) => self.wait_for(1),
             None => self.wait_for_sample(1),
         }
-        let Some(first) = self.waiting.front() else { return Ok(()) };
-        let mark = mark_length(first);
         // An empty line is no row, and no header either.
-        let begin = first[mark..].iter().position(|byte| !matches!(byte, b'\r' | b'\n')).map_or(mark, |at| mark + at);
+        let is_filled = |byte: &u8| !matches!(byte, b'\r' | b'\n');
+        let mut mark = self.waiting.front().map_or(0, |first| mark_length(first));
+        while self.waiting.len() > 1 && !self.waiting[0][mark..].iter().any(is_filled) {
+            self.offset += self.waiting.pop_front().map_or(0, |block| block.len() as u64);
+            mark = 0;
+        }
+        let Some(first) = self.waiting.front() else { return Ok(()) };
+        let Some(begin) = first[mark..].iter().position(is_filled).map(|at| mark + at) else {
+            // It has no header yet.
+            self.waiting.clear();
+            self.offset = 0;
+            self.declared = Some(declared);
+            return Ok(());
+        };
         self.skip = row_ends(&first[begin..], separator).next().map_or(first.len(), |length| begin + length);
         let line = &first[begin..self.skip];
         if is_open(line, separator) {
             return Err("a quote in the header is not closed".to_owned());
         }
         let line = without_end(line);
-        let names: Vec<String> =
-            cells_of(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
+        let names = names_of(line, separator)?;
         if let Some(twice) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name)) {
             return Err(format!("two columns are named {:?}", twice.1));
         }
@@ -257,7 +281,12 @@ impl FileBlocks {
             Some(declared) => typed(&names, declared)?,
             None => {
                 let rows: Vec<Vec<u8>> = self.sample_rows(separator).take(self.sample).collect();
-                let cells: Vec<Vec<Vec<u8>>> = rows.iter().map(|row| cells_of(row, separator)).collect();
+                let cells = rows.iter().map(|row| cells_of(row, separator));
+                // A row that does not fit is a dead letter, of whatever types the columns are.
+                let cells = cells.filter(|row| row.len() == names.len());
+                let is_header =
+                    |row: &Vec<Vec<u8>>| row.iter().zip(&names).all(|(cell, name)| *cell == name.as_bytes());
+                let cells: Vec<Vec<Vec<u8>>> = cells.filter(|row| !(self.follow && is_header(row))).collect();
                 let cells = cells.iter().map(|row| row.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>());
                 let sampled = Columns::sampled(&names, cells);
                 self.sampled = Some(Arc::new(sampled.clone()));
@@ -271,75 +300,10 @@ impl FileBlocks {
     /// The rows that were read for the sample, without the header.
     fn sample_rows(&self, separator: u8) -> impl Iterator<Item = Vec<u8>> {
         self.waiting.iter().enumerate().flat_map(move |(n, block)| {
-            let bytes = &block[if n == 0 { self.skip } else { 0 }..];
-            let mut from = 0;
-            let ends: Vec<usize> = row_ends(bytes, separator).chain([bytes.len()]).collect();
-            let rows = ends.into_iter().map(move |to| {
-                let row = without_end(&bytes[from..to]).to_vec();
-                from = to;
-                row
-            });
-            rows.filter(|row| !row.is_empty())
+            let rows = rows_of(&block[if n == 0 { self.skip } else { 0 }..], separator);
+            rows.filter(|row| !row.is_empty()).map(<[u8]>::to_vec)
         })
     }
-}
-
-/// The length of the byte order mark at the beginning, which is no part of the first row.
-fn mark_length(bytes: &[u8]) -> usize {
-    if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
-}
-
-/// The columns of a table with these names, of the declared types; those that are not declared are texts.
-fn typed(names: &[String], declared: Columns) -> Result<Columns, String> {
-    if let Some(missing) = declared.all.iter().find(|column| !names.contains(&column.name)) {
-        return Err(format!("there is no column {:?}; the columns are {}", missing.name, names.join(", ")));
-    }
-    let column = |name: &String| {
-        let found = declared.all.iter().find(|column| column.name == *name).cloned();
-        found.unwrap_or_else(|| Column { name: name.clone(), of: Type::Text, optional: false })
-    };
-    Ok(Columns { all: names.iter().map(column).collect() })
-}
-
-/// The types of the fields in the first objects of some blocks.
-fn sampled_fields(blocks: &VecDeque<Block>, most: usize) -> Columns {
-    let entries = Expression::new("to_entries[] | .key, .value").expect("it is a filter");
-    let (mut all, mut objects): (Vec<(String, Option<Type>, usize)>, usize) = (Vec::new(), 0);
-    let mark = blocks.front().map_or(0, |first| mark_length(first));
-    let bytes = blocks.iter().enumerate().map(|(n, block)| &block[if n == 0 { mark } else { 0 }..]);
-    let lines = bytes.flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
-    for line in lines.filter(|line| !line.trim_ascii().is_empty()).take(most) {
-        let (mut row, mut outputs) = (Fields::default(), Outputs::default());
-        if row.read(&entries, line).is_err() || entries.write(&row, &mut outputs).is_err() {
-            continue;
-        }
-        objects += 1;
-        let parts: Vec<&[u8]> = outputs.iter().collect();
-        for pair in parts.chunks_exact(2) {
-            let name = match millstream_jq::scalar_of(pair[0]) {
-                Some(millstream_jq::Scalar::Text(name)) => String::from_utf8_lossy(&name).into_owned(),
-                _ => continue,
-            };
-            let of = type_of(pair[1]);
-            let place = all.iter().position(|(there, ..)| *there == name).unwrap_or_else(|| {
-                all.push((name, None, 0));
-                all.len() - 1
-            });
-            let (_, known, filled) = &mut all[place];
-            *filled += usize::from(of.is_some());
-            *known = match (*known, of) {
-                (known, None) | (None, known) => known,
-                (Some(one), Some(other)) if one == other => Some(one),
-                (Some(Type::Int | Type::Float), Some(Type::Int | Type::Float)) => Some(Type::Float),
-                _ => Some(Type::Any),
-            };
-        }
-    }
-    let column = |(name, of, filled): (String, Option<Type>, usize)| {
-        let of = of.unwrap_or(Type::Any);
-        Column { name, of, optional: filled < objects }
-    };
-    Columns { all: all.into_iter().map(column).collect() }
 }
 
 impl Iterator for FileBlocks {

@@ -9,6 +9,7 @@ use crate::counted::{Counting, Role, RowCount};
 use crate::ends::Collected;
 use crate::join::{Join, Joined, Sides};
 use crate::parameters::{AtLeastOne, Condition, Filter, KEYS, Length, Letters, Schema, Separator};
+use crate::parse::Reading;
 use crate::program::Boxes;
 use crate::raw::{Format, Raw};
 use crate::rolling::Rolling;
@@ -112,13 +113,15 @@ fn sources(stages: &mut Stages, building: &Building) {
     let source = |name: &'static str, building: &Building| {
         let (stage, building): (Arc<str>, _) = (name.into(), building.clone());
         move |raw: In<Raw>, of: SourceOf| {
-            let (stage, format, is_sampled) = (stage.clone(), of.format, of.columns.is_none());
+            let (stage, format) = (stage.clone(), of.format);
+            let (is_sampled, is_followed) = (of.columns.is_none(), of.follow);
             let reads = building.collected.source(of);
+            let reading = Reading { format, dead: reads.dead, is_sampled, is_followed };
             let count = building.counting.of(Role::Source);
             raw.shard(building.shards, move |p| {
                 p.filter_map(move |raw: &Raw| {
                     (raw.source == reads.source).then(|| {
-                        let rows = parse::rows(raw, format, (reads.dead, is_sampled), &stage);
+                        let rows = parse::rows(raw, reading, &stage);
                         count.add(&rows);
                         rows
                     })

@@ -68,6 +68,7 @@ fn the_rows_that_a_join_looks_up_are_read_first() {
 fn a_join_says_that_rows_found_no_partner() {
     let scene = Scene::new().file("a.csv", ORDERS).file("ids.jsonl", "{\"id\":\"1\"}\n{\"id\":\"2\"}\n");
     let scene = scene.file("users.jsonl", "{\"user\":\"ann\"}\n").file("none.jsonl", "{\"user\":null}\n");
+    let scene = scene.file("counts.jsonl", "{\"id\":1,\"t\":7}\n");
     let said = |join: &str| {
         let mut command = scene.command("millstream", "run -e");
         command.arg(format!("csv(\"a.csv\", schema: {{id: int, user: text, qty: int}}) | join({join}) | count"));
@@ -85,6 +86,11 @@ fn a_join_says_that_rows_found_no_partner() {
         (
             "jsonl(\"none.jsonl\"), on: .user",
             "none of 3 rows found a partner: no other row with .user came before them",
+        ),
+        (
+            "jsonl(\"counts.jsonl\") | count(by: .id, every: 1m, at: .t), on: .id",
+            "none of 3 rows found a partner: other rows with .id 1 came after them, and a join sees those that came \
+             before",
         ),
         ("jsonl(\"users.jsonl\"), on: .uesr", "none of 3 rows found a partner: .uesr is null in all of them"),
         (

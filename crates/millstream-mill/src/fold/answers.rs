@@ -3,6 +3,7 @@ use super::spec::{Aggregate, Fold};
 use crate::rows::{RowAt, Rows};
 use crate::time;
 use millstream_core::failure::fail;
+use millstream_jq::{Outputs, Scalar};
 
 /// Rows of an answer.
 #[derive(Debug, Default)]
@@ -22,6 +23,29 @@ pub(super) enum When {
     Rows(u64),
     /// Of those that came before the first one whose time is at least this; `None` before the first row.
     Before(Option<(u64, bool)>),
+}
+
+/// Whether a key that is an object has a field with a name that the answer has as well. A text cannot be refused for a
+/// name that comes with the rows.
+fn has_own_name(fold: &Fold, key: &[u8], when: When) -> bool {
+    let of_when: &[&str] = match when {
+        When::AtEnd => &[],
+        When::Window(..) => &["start", "end"],
+        When::Rows(_) => &["rows"],
+        When::Before(_) => &["end"],
+    };
+    let computed = fold.aggregates.iter().map(|aggregate| &*aggregate.name);
+    let mut fields = Outputs::default();
+    let mut is_read = false;
+    of_when.iter().copied().chain(computed).any(|name| {
+        let mut quoted = Vec::new();
+        Scalar::Text(name.as_bytes().into()).write(&mut quoted);
+        if !key.windows(quoted.len()).any(|part| part == quoted) {
+            return false;
+        }
+        is_read = is_read || millstream_jq::entries(key, &mut fields);
+        fields.iter().step_by(2).any(|field| field == quoted)
+    })
 }
 
 impl Answers {
@@ -50,11 +74,11 @@ impl Answers {
         if fold.key.is_some() {
             match key.strip_prefix(b"{").and_then(|key| key.strip_suffix(b"}")) {
                 Some([]) => {}
-                Some(fields) => {
+                Some(fields) if !has_own_name(fold, key, when) => {
                     self.text.extend_from_slice(fields);
                     self.text.push(b',');
                 }
-                None => {
+                _ => {
                     self.name(&fold.key_name);
                     self.text.extend_from_slice(key);
                     self.text.push(b',');
@@ -96,7 +120,7 @@ impl Answers {
     }
 
     fn name(&mut self, name: &str) {
-        millstream_jq::Scalar::Text(name.as_bytes().into()).write(&mut self.text);
+        Scalar::Text(name.as_bytes().into()).write(&mut self.text);
         self.text.push(b':');
     }
 

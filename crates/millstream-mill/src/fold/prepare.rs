@@ -1,4 +1,5 @@
 use super::spec::{Fold, Kind};
+use crate::columns::Type;
 use crate::key::{make_key, ordered};
 use crate::rows::{AnyRow, FailedRow, Rows};
 use crate::time::time_of;
@@ -110,6 +111,10 @@ fn entry(
             Values::One(scalar) => time_of(&scalar)?,
             Values::Many(outputs) => match outputs.iter().next().and_then(millstream_jq::scalar_of) {
                 Some(scalar) if outputs.ends.len() == 1 => time_of(&scalar)?,
+                None if outputs.ends.len() == 1 => match long_number(&outputs.text) {
+                    Some(seconds) => time_of(&Scalar::Float(seconds))?,
+                    None => time_of(&Scalar::Null)?,
+                },
                 _ => return Err("the row must have exactly one time".to_owned()),
             },
         };
@@ -158,6 +163,15 @@ fn one(row: &AnyRow<'_>, of: &Expression, what: &str, text: &mut Vec<u8>) -> Res
     Ok(Some((from as u32, text.len() as u32)))
 }
 
+/// A number that is no int, as a float.
+fn long_number(json: &[u8]) -> Option<f64> {
+    Type::Float
+        .has_cell(json)
+        .then(|| std::str::from_utf8(json).ok()?.parse().ok())
+        .flatten()
+        .filter(|n: &f64| n.is_finite())
+}
+
 /// The number of an expression; null is none.
 fn number(row: &AnyRow<'_>, of: &Expression, stage: &str) -> Result<Value, String> {
     let value = |scalar: &Scalar<'_>| match scalar {
@@ -175,12 +189,12 @@ fn number(row: &AnyRow<'_>, of: &Expression, stage: &str) -> Result<Value, Strin
             0 => Ok(Value::Nothing),
             1 => match millstream_jq::scalar_of(&outputs.text) {
                 Some(scalar) => value(&scalar),
-                None => {
+                None => long_number(&outputs.text).map(Value::Float).ok_or_else(|| {
                     let (shown, of) = (String::from_utf8_lossy(&outputs.text), of.text());
                     let is_number = shown.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
-                    let wanted = if is_number { "numbers of up to 18 digits" } else { "numbers" };
-                    Err(format!("`{stage}` adds {wanted}, and {of} is {shown}"))
-                }
+                    let wanted = if is_number { "numbers below 1.8e308" } else { "numbers" };
+                    format!("`{stage}` adds {wanted}, and {of} is {shown}")
+                }),
             },
             many => Err(format!("the row has {many} values instead of one: {}", of.text())),
         },

@@ -75,3 +75,15 @@ fn a_row_that_cannot_be_joined_is_a_dead_letter_alone() {
     let dead = ("join", 2, "", "only objects can be joined");
     check_dead(text, &["[1,2]\n[1,3]\n"], "[1,2]\n", &[dead]);
 }
+
+/// A name that only the rows have cannot be refused when the text is read.
+#[test]
+fn a_key_with_the_name_of_an_answer_has_one_of_its_own() {
+    let rows = "{\"k\":{\"count\":7}}\n{\"k\":{\"n\":7}}\n";
+    check("jsonl | count(by: .k)", &[rows], "{\"k\":{\"count\":7},\"count\":1}\n{\"n\":7,\"count\":1}\n");
+    let rows = "{\"k\":{\"end\":\"count\"}}\n";
+    check("jsonl | count(by: .k)", &[rows], "{\"end\":\"count\",\"count\":1}\n");
+    let rows = "{\"k\":{\"end\":1},\"t\":0}\n";
+    let answer = "{\"start\":0,\"end\":60,\"k\":{\"end\":1},\"count\":1}\n";
+    check("jsonl | count(by: .k, every: 1m, at: .t)", &[rows], answer);
+}

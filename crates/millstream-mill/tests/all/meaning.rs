@@ -106,8 +106,8 @@ fn folds_answer_at_the_end() {
 
 #[test]
 fn a_number_that_is_too_large_is_called_one() {
-    let why = "`sum` adds numbers of up to 18 digits, and .n is 9223372036854775807";
-    let rows = "{\"n\":9223372036854775807}\n{\"n\":1}\n{\"n\":\"x\"}\n";
+    let why = "`sum` adds numbers below 1.8e308, and .n is 1e400";
+    let rows = "{\"n\":1e400}\n{\"n\":1}\n{\"n\":\"x\"}\n";
     let text = ("sum", 3, "", "`sum` adds numbers, and .n is \"x\"");
     check_dead("jsonl | sum(.n)", &[rows], "{\"sum\":1}\n", &[("sum", 1, "", why), text]);
 }

@@ -6,7 +6,7 @@ use millstream_mill::{FileBlocks, Program, Raw, Written};
 use std::io::Read;
 
 /// A reader of at most n bytes at once.
-struct Slowly(Vec<u8>, usize, usize);
+pub(crate) struct Slowly(pub(crate) Vec<u8>, pub(crate) usize, pub(crate) usize);
 
 impl Read for Slowly {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

@@ -1,7 +1,7 @@
 //! Tables as they are found, and as they are shown.
 
 use crate::meaning::{check, check_dead};
-use crate::running::{Out, Way, blocks, run};
+use crate::running::{Out, Slowly, Way, blocks, run};
 use millstream_mill::{FileBlocks, Program};
 
 #[test]
@@ -85,4 +85,67 @@ fn names_with_escape_sequences_and_long_numbers_have_types() {
     check("jsonl(schema: {a: float})", &[long], long);
     let why = "expected a whole number, found a number of more than 18 digits";
     check_dead("jsonl(schema: {a: int})", &[long], "", &[("jsonl", 1, ".a", why)]);
+}
+
+/// The types that are sampled, and what comes out, however the table is read.
+#[track_caller]
+fn sampled(table: &str, types: &str, jsonl: &str) {
+    let program = Program::load("csv | jsonl", 1, false).unwrap_or_else(|wrong| panic!("{wrong}"));
+    for cut in [1, 7, 112, usize::MAX] {
+        let reader = Slowly(Vec::from(table), 0, cut);
+        let mut blocks = FileBlocks::new(&program.sources[0], 0, "f.csv", reader, 1 << 20);
+        let raws: Vec<_> = blocks.by_ref().collect();
+        assert_eq!(blocks.sampled().map_or_else(String::new, |types| types.to_string()), types, "cut at {cut}");
+        assert_eq!(run(&program, raws, Way::Model).sinks, [jsonl], "cut at {cut}");
+    }
+}
+
+#[test]
+fn empty_lines_are_neither_a_header_nor_sampled() {
+    sampled("\n\r\n\na,b\n1,2\n", "{a: int, b: int}", "{\"a\":1,\"b\":2}\n");
+    let rows = format!("n\n1\n{}x\n2\n", "\n".repeat(120));
+    sampled(&rows, "{n: text}", "{\"n\":\"1\"}\n{\"n\":\"x\"}\n{\"n\":\"2\"}\n");
+    sampled("\n\n\n", "", "");
+}
+
+#[test]
+fn a_row_that_does_not_fit_has_no_types() {
+    sampled("id,v\n1,2\nTOTAL\n30,4\n", "{id: int, v: int}", "{\"id\":1,\"v\":2}\n{\"id\":30,\"v\":4}\n");
+}
+
+#[test]
+fn a_header_that_is_not_utf8_is_refused() {
+    let program = Program::load("csv | jsonl", 1, false).unwrap_or_else(|wrong| panic!("{wrong}"));
+    for (header, from) in [(&b"gr\xf6\xdfe,a\n1,2\n"[..], "latin1"), (b"\xff\xfea\0\n\x001\0\n\0", "utf-16")] {
+        let mut blocks = FileBlocks::new(&program.sources[0], 0, "f.csv", header, 1 << 20);
+        assert_eq!(blocks.by_ref().count(), 0);
+        let why = blocks.failure().expect("it is refused").to_string();
+        assert!(why.contains(&format!("`iconv -f {from} -t utf-8 FILE`")), "{why}");
+    }
+}
+
+/// Its files follow each other without a gap, so the header of the next one comes as a row.
+#[test]
+fn a_followed_table_has_its_header_once() {
+    let rows = "a,\"b c\"\n1,2\na,b c\n3,4\na,c\n";
+    let why = "expected a whole number, found \"a\"";
+    check_dead("csv(follow: true, schema: {a: int}) | map(.a)", &[rows], "1\n3\n", &[("csv", 4, ".a", why)]);
+    let dead = [("csv", 2, ".a", why), ("csv", 4, ".a", why)];
+    check_dead("csv(schema: {a: int}) | map(.a)", &[rows], "1\n3\n", &dead);
+    check("csv(follow: true) | map(.a)", &["a,b\n1,2\na,b\n3,4\n"], "1\n3\n");
+}
+
+#[test]
+fn a_first_row_without_fields_makes_no_table() {
+    let why = "the first row has no fields, which are the columns of a table";
+    check_dead("jsonl | csv", &["{}\n{\"a\":1}\n{}\n"], "a\n1\n\"\"\n", &[("csv", 1, "", why)]);
+}
+
+#[test]
+fn a_whole_number_that_is_no_int_is_added_as_a_float() {
+    let sum = "{\"sum\":1.2345678901234568e18}\n";
+    check("jsonl | sum(.n)", &["{\"n\":1234567890123456789}\n{\"n\":1}\n"], sum);
+    check("csv(schema: {n: float}) | sum(.n)", &["n\n1234567890123456789\n1\n"], sum);
+    let why = "1.2345678901234568e18 seconds since 1970 are after the year 9999: if they are milliseconds, write `.time / 1000`";
+    check_dead("jsonl | count(every: 1m, at: .t)", &["{\"t\":1234567890123456789}\n"], "", &[("count", 1, "", why)]);
 }

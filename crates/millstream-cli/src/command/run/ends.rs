@@ -105,6 +105,12 @@ pub(super) fn say_alone(texts: &Texts, complaints: &Complaints) {
                 kind(&other),
                 advised((&on, &with), (&key, &other))
             ),
+            (Some(key), Some(other)) if key == other => match call.and_then(|call| call.given("within")) {
+                Some(within) => format!("other rows with {with} {other} came after them, or not within {within}"),
+                None => {
+                    format!("other rows with {with} {other} came after them, and a join sees those that came before")
+                }
+            },
             (Some(key), Some(other)) => format!("{on} is as {key}, and {with} of the other rows is as {other}"),
         };
         complaints.note(&format!("{name}: none of {} found a partner: {why}", many(all, "row")));
