@@ -106,10 +106,25 @@ pub(crate) struct Case {
 /// Prepares a run before it gets its values.
 type Arm = Box<dyn FnOnce(&Arc<Sender<Value>>, &Handle<u64>) + Send>;
 
+/// What the faulty call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Panics,
+    CallsBack,
+}
+
 /// The result of a run.
 enum Outcome {
     /// It reached its end.
     Whole(Vec<Option<Value>>),
+    /// It reached its end, or was drained, with the first values of its input: how many of these there were, and how
+    /// many values came out.
+    Counted {
+        sent: usize,
+        values: u64,
+    },
+    /// These values were taken from it.
+    Taken(Vec<Value>),
     /// It was ended early, or it has no slots to compare.
     Part,
     Failed(RunError),
@@ -136,7 +151,7 @@ impl Case {
     /// The fault of a run with a call that panics, if there is one.
     pub(crate) fn hit_by(&self, saboteur: &Saboteur) -> Result<(), String> {
         silence();
-        self.run(saboteur, Box::new(|_, _| ()))
+        self.run(saboteur, Act::Panics, Box::new(|_, _| ()))
     }
 
     /// The fault of a run with a call that uses the run itself, if there is one.
@@ -156,19 +171,17 @@ impl Case {
                 if counters.rings.len() % 2 == 0 { stopper.drain() } else { stopper.stop_now() }
             });
         });
-        self.run(saboteur, arm)
+        self.run(saboteur, Act::CallsBack, arm)
     }
 
-    fn run(&self, saboteur: &Saboteur, arm: Arm) -> Result<(), String> {
+    fn run(&self, saboteur: &Saboteur, act: Act, arm: Arm) -> Result<(), String> {
         let built = self.tree.build();
-        // The expectation has no faulty call.
-        let plain = Saboteur::new(Call::Closure, 0);
-        let model = built.model_slots(self.values(&plain));
+        let model = self.model(&built, self.length);
         let outcome = self.outcome(&built, saboteur, arm);
         // From here on this test uses the values, not the run.
         saboteur.disarm();
         let outcome = outcome?;
-        let wrong = self.judge(&built, saboteur, &model, outcome);
+        let wrong = self.judge((&built, &model), (saboteur, act), outcome);
         drop(built); // Its named sinks keep their values.
         let (start, may_leak) = (Instant::now(), self.may_leak(saboteur));
         // The source's thread may be the last to drop its values. For those that may leak it is not waited long.
@@ -180,6 +193,12 @@ impl Case {
             return Err(format!("{} values leak, {} dropped twice", saboteur.alive(), saboteur.dropped_twice()));
         }
         wrong
+    }
+
+    /// The expectation for the first values, which has no faulty call.
+    fn model(&self, built: &Built, sent: usize) -> Vec<Option<Value>> {
+        let plain = Saboteur::new(Call::Closure, 0);
+        built.model_slots(self.values(&plain).into_iter().take(sent).collect())
     }
 
     /// Whether a stage continues after a panic, which is one of its failures.
@@ -222,9 +241,10 @@ impl Case {
             Way::Through { ring, workers, taken } => {
                 let iterator = built.through(Rings::new().ring(ring).workers(workers), values);
                 // A run that fails makes the iterator panic with its message.
-                match caught(|| iterator.take(taken).for_each(drop)) {
+                match caught(|| iterator.take(taken).collect()) {
                     Err(message) if !message.contains(SABOTAGE) => panic!("{message}"),
-                    _ => Outcome::Part,
+                    Err(_) => Outcome::Part,
+                    Ok(values) => Outcome::Taken(values),
                 }
             }
             Way::Fed { ring, batch, workers, joined, ending } => {
@@ -253,7 +273,9 @@ impl Case {
         let feeder = spawn(move || {
             // Values that the sender returns are dropped here.
             let _ = caught(|| senders[0].send_all(values).map_err(drop));
+            let sent = senders[0].sent();
             drop(senders);
+            sent as usize
         });
         let outcome = match ending {
             RunOutcome::End => run.wait(),
@@ -266,21 +288,28 @@ impl Case {
                 return Outcome::Part;
             }
         };
-        feeder.join().expect("it catches its panics");
+        let sent = feeder.join().expect("it catches its panics");
         match outcome {
             Err(RunError::DrainTimeout { .. }) if ending == RunOutcome::DrainAtOnce => Outcome::Part,
             Err(failure) => Outcome::Failed(failure),
-            Ok(_) => Outcome::Part,
+            Ok(_) if ending == RunOutcome::Stop => Outcome::Part,
+            Ok((values, _)) => Outcome::Counted { sent, values },
         }
+    }
+
+    /// Whether a run that was hit and says nothing of it is right. What is behind the end of a stream is not wanted.
+    fn may_hide(&self, saboteur: &Saboteur, act: Act) -> bool {
+        act == Act::CallsBack || saboteur.call() == Call::Drop || self.survives() || self.tree.ends()
     }
 
     fn judge(
         &self,
-        built: &Built,
-        saboteur: &Saboteur,
-        model: &[Option<Value>],
+        (built, model): (&Built, &[Option<Value>]),
+        (saboteur, act): (&Saboteur, Act),
         outcome: Outcome,
     ) -> Result<(), String> {
+        // Later calls are those of this test.
+        let acted = saboteur.acted();
         let digests = |slots: &[Option<Value>]| {
             let mut digests: Vec<_> = slots.iter().map(|slot| slot.as_ref().map(Value::digest)).collect();
             if self.tree.gives_order_up() {
@@ -289,26 +318,45 @@ impl Case {
             digests
         };
         match outcome {
-            Outcome::Whole(_) if self.survives() && saboteur.acted() => Ok(()),
+            Outcome::Whole(_) | Outcome::Counted { .. } if acted && !self.may_hide(saboteur, act) => {
+                Err("it was hit, and says that it came to its end".to_owned())
+            }
             Outcome::Part => Ok(()),
+            Outcome::Whole(_) if self.survives() && acted => Ok(()),
+            Outcome::Counted { .. } | Outcome::Taken(_) if acted => Ok(()),
             Outcome::Whole(slots) if digests(&slots) != digests(model) => {
                 Err(format!("{slots:?}, but the model has {model:?}"))
             }
             Outcome::Whole(_) => Ok(()),
+            Outcome::Counted { sent, values } => {
+                let whole = matches!(self.way, Way::Fed { ending: RunOutcome::End, .. });
+                let model = self.model(&self.tree.build(), if whole { self.length } else { sent });
+                match model.iter().flatten().count() as u64 == values {
+                    true => Ok(()),
+                    false => Err(format!("{values} values of {sent} sent, but the model has {model:?}")),
+                }
+            }
+            Outcome::Taken(values) => {
+                let Way::Through { taken, .. } = self.way else { unreachable!("no other way takes values") };
+                let first = || model.iter().flatten().take(taken);
+                let same = match self.tree.gives_order_up() {
+                    true => values.len() == first().count(),
+                    false => values.iter().map(Value::digest).eq(first().map(Value::digest)),
+                };
+                if same { Ok(()) } else { Err(format!("{values:?} were taken, but the model has {model:?}")) }
+            }
             Outcome::Failed(RunError::Stage { stage, cause, .. }) => {
                 // The ends, named sinks, and the threads that queues add to the plan's stages.
                 let mut names = ["source", "sink", "kept"].iter().chain(QUEUE_HELPERS);
                 let planned = || built.plan().stages.iter().any(|planned| stage.starts_with(&planned.name));
                 let known = names.any(|name| stage.starts_with(name)) || planned();
-                match known && cause.contains(SABOTAGE) && saboteur.acted() {
+                match known && cause.contains(SABOTAGE) && acted {
                     true => Ok(()),
                     false => Err(format!("it says {stage:?}: {cause}")),
                 }
             }
             // The user's code has panicked while the new pipeline was wired.
-            Outcome::Failed(RunError::Upgrade(error)) if saboteur.acted() && error.to_string().contains(SABOTAGE) => {
-                Ok(())
-            }
+            Outcome::Failed(RunError::Upgrade(error)) if acted && error.to_string().contains(SABOTAGE) => Ok(()),
             Outcome::Failed(error) => Err(error.to_string()),
         }
     }
