@@ -194,6 +194,11 @@ impl Wiring {
         std::mem::take(&mut self.lookup).finish(&self.plan)
     }
 
+    /// The name in the plan of the stage that is deployed now.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.lookup.at(&self.scope.id).map(|stage| &*self.plan.stages[stage].name)
+    }
+
     /// The keeper of the stage that is added next: it knows the version of its state.
     pub(crate) fn keeper<S>(&self, keeper: Keeper<S>) -> Keeper<S> {
         let stage = self.lookup.at(&self.scope.id).map(|stage| &self.plan.stages[stage]);

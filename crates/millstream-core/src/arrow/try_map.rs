@@ -77,7 +77,8 @@ pub trait TryMapExt: Arrow {
     /// Applies a function that can fail to every value; a failure leaves the slot empty and goes to `dead`.
     ///
     /// A failure is an error or a panic of `f`. `dead` receives the stage's name, the number, the input and the error.
-    /// The stage has the name `name`.
+    /// The stage has the name `name`, unless [`named`](Arrow::named) gives it another, or an earlier stage has it; its
+    /// letters say the one that it has in the plan.
     ///
     /// `dead` is called once for each failure of a run, in the order of the numbers; on queues each tasklet of a shard
     /// keeps its own order. Inside a `shard_by`, the model and queues keep the order of each key alone. When the run

@@ -72,7 +72,7 @@ pub struct FailedItem<I, E> {
 /// [`TryMapExt::try_map_or_dead_letter`](crate::TryMapExt::try_map_or_dead_letter).
 #[derive(Debug, PartialEq, Eq)]
 pub struct DeadLetter<'a, I, E> {
-    /// The stage's name.
+    /// The stage's name in the plan; on the model, the one that was given with `dead`.
     pub stage: &'a str,
     /// The number at which the output is empty.
     pub number: SequenceNumber,
@@ -110,6 +110,13 @@ impl<A: ToOwnedItem, E: Item, G> DeadLetters<A, E, G> {
             Ok(output) => Either::Right(output),
             Err(fault) => Either::Left(Box::new(FailedItem { input: A::to_owned_item(value), fault })),
         }
+    }
+
+    /// The receiver of the stage that has this name in the plan, if it is there: another name may have been set over
+    /// the one here, or an earlier stage may have it.
+    #[must_use]
+    pub fn of_planned(&self, name: Option<&str>) -> Self {
+        DeadLetters { name: name.unwrap_or(&self.name).to_owned(), ..self.clone() }
     }
 
     /// Passes a failure to its receiver.

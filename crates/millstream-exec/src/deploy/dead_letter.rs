@@ -93,9 +93,10 @@ where
 {
     // The failures have a reader of their own, so that the ring holds the stage back while failures wait; and a thread
     // of their own, since the user's function may wait.
-    let (dead, deliver) = (judged.fork().seen::<lens::Left>(), letters.clone());
+    let (dead, deliver) = (judged.fork().seen::<lens::Left>(), letters.of_planned(wiring.name()));
+    let name = format!("{}.dead-letters", deliver.name);
     let tell = each(move |number, dead: &Boxed<A, E>| deliver.deliver(number, dead));
     let sink = SinkTasklet::new(dead, tell, wiring.batch, Left::nothing());
-    wiring.side_sink(format!("{}.dead-letters", letters.name), Box::new(sink));
+    wiring.side_sink(name, Box::new(sink));
     judged.seen::<lens::Right>()
 }

@@ -66,6 +66,8 @@ impl Walk for QueuesWiring {
 /// The work of one thread, and its name.
 pub(crate) struct Thread {
     pub(crate) name: String,
+    /// Whether it only joins stages: it copies, routes or gathers what they write.
+    helps: bool,
     pub(crate) work: Box<dyn Work>,
     /// The number of keys it holds.
     pub(crate) keys: Option<Arc<AtomicU64>>,
@@ -73,6 +75,13 @@ pub(crate) struct Thread {
     pub(crate) side_output: bool,
     /// The clock of its input.
     pub(crate) clock: usize,
+}
+
+impl Thread {
+    /// Its stage in the plan, if it is one, or the end that it is.
+    pub(crate) fn stage(&self) -> Option<String> {
+        (!self.helps).then(|| self.name.clone())
+    }
 }
 
 /// The work of one thread, from its first slot to its last. It owns its queues, so that they outlive a panic: readers
@@ -147,6 +156,11 @@ impl QueuesWiring {
         std::mem::take(&mut self.lookup).finish(&self.plan)
     }
 
+    /// The name in the plan of the stage that is deployed now.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.lookup.at(&self.scope.id).map(|stage| &*self.plan.stages[stage].name)
+    }
+
     /// The pauses of the thread that is added next.
     pub(crate) fn pauses(&self) -> Pauses {
         Pauses { control: self.control.clone(), thread: self.threads.len(), side_output: self.scope.side_output }
@@ -182,7 +196,7 @@ impl QueuesWiring {
         let stage = &self.plan.stages[stage];
         // It reads one clock, and may start the next.
         let (name, next) = (stage.name.clone(), self.plan.rings[stage.writes].clock);
-        self.helper(&name, input, work);
+        self.working(&name, input, work);
         self.clock = next;
     }
 
@@ -193,12 +207,24 @@ impl QueuesWiring {
         input: Queue<T>,
         work: impl FnMut(&mut Queue<T>, &Activity) + Send + 'static,
     ) {
+        self.working(name, input, work);
+        self.threads.last_mut().expect("it was added").helps = true;
+    }
+
+    /// Adds a thread that does this for the slots of a queue.
+    pub(crate) fn working<T: Send + 'static>(
+        &mut self,
+        name: &str,
+        input: Queue<T>,
+        work: impl FnMut(&mut Queue<T>, &Activity) + Send + 'static,
+    ) {
         self.thread(name, Worked { input, work });
     }
 
     pub(crate) fn thread(&mut self, name: &str, work: impl Work + 'static) {
         let (side_output, clock) = (self.scope.side_output, self.clock);
-        self.threads.push(Thread { name: name.to_owned(), work: Box::new(work), keys: None, side_output, clock });
+        let (name, work) = (name.to_owned(), Box::new(work));
+        self.threads.push(Thread { name, helps: false, work, keys: None, side_output, clock });
     }
 
     /// Sets the counter of the keys of the last thread added.

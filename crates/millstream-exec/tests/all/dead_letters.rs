@@ -4,7 +4,9 @@ use millstream_core::pipe::Id;
 use millstream_core::{
     Arrow, AsyncExt, DeadLetter, Dense, Deploy, Fault, Lane, ModelExt, Shape, TryMapExt, Val, pipeline,
 };
-use millstream_exec::{Deployable, Inline, JobExt, JobRefExt, RingBackend, RingShape, Rings, Runner, source};
+use millstream_exec::{
+    Deployable, Inline, JobExt, JobRefExt, Queues, RingBackend, RingShape, Rings, Runner, sink, source,
+};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -86,6 +88,33 @@ where
     let (n, _) = Inline::new(Rings::new()).run((&p).from(0..100).to_fold(0, |n, _, _| *n += 1)).unwrap();
     assert_eq!((n, std::mem::take(&mut *letters.lock().unwrap())), (100 - expected.len(), expected));
     p
+}
+
+/// A name set later counts, and the second stage of a name has a number: so say the numbers of snapshots, too.
+#[test]
+fn letters_say_the_name_of_their_stage_in_the_plan() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let receive = || {
+        let seen = seen.clone();
+        move |letter: DeadLetter<'_, u64, &'static str>| seen.lock().unwrap().push(letter.stage.to_owned())
+    };
+    let even = |x: &u64| if x % 2 == 1 { Err("odd") } else { Ok(*x) };
+    let p = pipeline::<u64>()
+        .try_map_or_dead_letter("even", even, receive())
+        .named("check")
+        .map(|x| x + 1)
+        .try_map_or_dead_letter("check", even, receive());
+    let names = || {
+        let mut names = std::mem::take(&mut *seen.lock().unwrap());
+        names.sort_unstable();
+        names
+    };
+    let (_, report) = Rings::new().run((&p).from(0..4).to(sink::collect())).unwrap();
+    assert_eq!(names(), ["check", "check", "check-2", "check-2"]);
+    let rows = report.stages.iter().map(|stage| &*stage.name).filter(|name| name.ends_with(".dead-letters"));
+    assert_eq!(rows.collect::<Vec<_>>(), ["check.dead-letters", "check-2.dead-letters"]);
+    assert!(Queues::new().collect(p.from(0..4)).unwrap().is_empty());
+    assert_eq!(names(), ["check", "check", "check-2", "check-2"]);
 }
 
 /// A pipeline whose values all fail, the receiver of its letters, and a source that reports its requests.

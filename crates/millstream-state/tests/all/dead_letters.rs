@@ -17,6 +17,8 @@ use std::path::Path;
 enum Wrong {
     /// It is set aside.
     Alone,
+    /// It is set aside, by a stage that is named once more.
+    UnderALaterName,
     /// And all later ones of its key.
     WithItsKey,
 }
@@ -58,6 +60,10 @@ fn run_with(
         Wrong::Alone => {
             job.run(&sums!(twice().try_map_or_dead_letter("check", check, letters.taking())), again(values), out)?
         }
+        Wrong::UnderALaterName => {
+            let checked = twice().try_map_or_dead_letter("check", check, letters.taking()).named("checked");
+            job.run(&sums!(checked), again(values), out)?
+        }
         Wrong::WithItsKey => {
             job.run(&sums!(twice().try_map_or_park("check", key, check, letters.taking())), again(values), out)?
         }
@@ -85,7 +91,7 @@ proptest! {
         n in 1_u64..120,
         wrong in 1_u64..64,
         every in 1_u64..40,
-        becomes in prop_oneof![Just(Wrong::Alone), Just(Wrong::WithItsKey)],
+        becomes in prop_oneof![Just(Wrong::Alone), Just(Wrong::UnderALaterName), Just(Wrong::WithItsKey)],
         deaths in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..3),
     ) {
         let (home, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -100,6 +106,18 @@ proptest! {
         run(home.path(), 0, None, true).unwrap();
         prop_assert_eq!(out(home.path()), out(never.path()));
     }
+}
+
+/// Their numbers are those of a clock behind the source's.
+#[test]
+fn letters_of_a_stage_with_a_later_name_outlive_their_run() {
+    let (home, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let run = |home: &Path, wrong, dies, redo| run_with(Wrong::UnderALaterName, home, (40, wrong, 10), dies, redo);
+    run(never.path(), 0, None, false).unwrap();
+    _ = catch_unwind(AssertUnwindSafe(|| run(home.path(), 8, Some(25), false)));
+    run(home.path(), 8, None, false).unwrap();
+    run(home.path(), 0, None, true).unwrap();
+    assert_eq!(out(home.path()), out(never.path()));
 }
 
 #[test]

@@ -69,9 +69,9 @@ where
             }
         }
     });
-    let deliver = letters.clone();
-    let name = format!("{}.dead-letters", letters.name);
-    wiring.side_output().helper(&name, failures, move |failures: &mut Queue<_>, activity| {
+    let deliver = letters.of_planned(wiring.name());
+    let name = format!("{}.dead-letters", deliver.name);
+    wiring.side_output().working(&name, failures, move |failures: &mut Queue<_>, activity| {
         while let Some(message) = failures.take(activity) {
             let number = message.at().number.into();
             if let Some(failure) = message.into_value() {
