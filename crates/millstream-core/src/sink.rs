@@ -120,10 +120,19 @@ pub trait Sink<A: Shape>: Send + 'static {
     /// checks whether the outcome [is complete](RunOutcome::is_complete). It is not called if no thread waits: dropping
     /// the handle drops the sink.
     ///
+    /// A named sink of a pipeline that is replaced while the run goes on is finished then, by a thread of the run, with
+    /// the outcome [`Drained`](RunOutcome::Drained), unless it [goes on](Sink::goes_on).
+    ///
     /// # Errors
     ///
     /// The run fails, unless it had failed before: then that failure counts.
     fn finish(self, outcome: RunOutcome) -> Result<Self::Output, Self::Error>;
+
+    /// Whether all clones are one sink, which goes on when a running pipeline is replaced by one with a clone of it.
+    /// Then no clone is finished before the end of the run, and several may be. `false` unless a sink says otherwise.
+    fn goes_on(&self) -> bool {
+        false
+    }
 }
 
 /// What a sink's closure may return: nothing, or a `Result` whose error ends the run.

@@ -13,7 +13,7 @@ const KEPT: usize = 64;
 /// The parts of a run that belong to the present version of its pipeline.
 pub(crate) struct Present {
     pub(crate) observer: Observer,
-    /// The sinks with names, those of earlier versions among them.
+    /// The sinks with names, and those of earlier versions that go on in this one.
     pub(crate) side_sinks: SideSinks,
     pub(crate) ring_bytes: usize,
     /// The last changes.

@@ -41,6 +41,11 @@ impl<A, K> Left<A, K> {
     }
 }
 
+
+    /// What this says of the sink; false if it is not left.
+    pub(crate) fn look(&self, says: impl FnOnce(&K) -> bool) -> bool {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|(sink, _)| says(sink))
+    }
 /// The sink of a run that is over, whatever its type.
 pub(crate) trait Finish<O>: Send + Sync {
     /// The numbers that it has seen; `None` if its thread was lost.

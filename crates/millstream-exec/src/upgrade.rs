@@ -45,7 +45,7 @@ use crate::snapshot::Beginning;
 use crate::source_ring::SourceFork;
 use crate::start::{Planned, Version, deploy_version};
 use crate::wiring::Named;
-use crate::{RingShape, Rings, RunError, Wiring};
+use crate::{RingShape, Rings, RunError, RunOutcome, Wiring};
 use hand_over::{OldTasklets, hand_over};
 use millstream_core::failure::{caught, into_message};
 use millstream_core::plan::UpgradeCheck;
@@ -248,7 +248,7 @@ pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: R
     let shadow = present.shadow.take();
     let version = present.observer.version() + 1;
     present.ring_bytes = ring_bytes;
-    present.side_sinks.extend(side_sinks);
+    let (over, go_on) = present.side_sinks.replace(side_sinks);
     let (pauses, switched_in) = (report::pauses(retired.since, now), now.duration_since(begun));
     let report = ChangeReport { version, at: retired.at, reason, stages: check, states_moved, pauses, switched_in };
     present.observer = present.observer.next(plan, report.clone());
@@ -257,6 +257,12 @@ pub(crate) fn succeed(site: &Site, pool: &Arc<Pool>, next: Successor, retired: R
     pool.shared.trace.upgraded(&report);
     // A version that ran beside the retired one was replaced with it.
     shadow.iter().for_each(|shadow| pool.shared.marks.end_shadow(shadow, ShadowEnd::Dropped));
+    // Of a run that is changed again and again, the sinks would be too many.
+    let mut outcome = RunOutcome::Drained;
+    over.finish_each(&mut outcome).into_iter().for_each(|failure| pool.shared.fail_with(failure));
+    if let Err(payload) = caught(|| drop(go_on)) {
+        pool.shared.fail("tee_to", None, payload);
+    }
     expected
 }
 

@@ -328,11 +328,11 @@ pub trait PartsExt: Arrow {
 
     /// Passes every value on, and puts it into a named sink as well.
     ///
-    /// Every run puts its values into a clone of `sink`, with their numbers, in order, END's too. At the end of the
-    /// run the clone is [finished](Sink::finish), before the sink of the job. An error or a panic of the sink ends the
-    /// run with its name, the number and the cause. `sink::with_output` keeps what it returns, and `sink::again` makes
-    /// a sink for every run that cannot be cloned, such as a file. After a crash, a `Persistent` run gives it the
-    /// values since the snapshot again, with the same numbers, unless it is a `SideSink`, which goes on with the run.
+    /// Every run, and every pipeline that replaces that of a run, puts its values into a clone of `sink`, with their
+    /// numbers, in order, END's too. At its end the clone is [finished](Sink::finish), before the sink of the job. An
+    /// error or a panic of the sink ends the run with its name, the number and the cause. `sink::with_output` keeps
+    /// what it returns, and `sink::again` makes a sink that cannot be cloned, such as a file. After a crash, a
+    /// `Persistent` run gives it the values since the snapshot again, unless it is a `SideSink`, which goes on.
     ///
     /// On rings and queues it has a thread of its own, since it may wait; back-pressure then reaches the source. Before
     /// an outer [`take`](crate::StreamsExt::take) it may get more than is taken, or lack END's value. On the model it

@@ -1,4 +1,4 @@
-//! Sinks with names: each reads its edge on a thread of its own, and is finished when the run is over.
+//! Sinks with names: each reads its edge on a thread of its own, and is finished when the run or its version is over.
 
 use crate::sink_tasklet::{Left, SinkTasklet};
 use crate::{RingBackend, RingRunner, RingShape, Wiring};

@@ -162,8 +162,9 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// Every stage of `next` that keeps a state begins with the state that the stage of the same name had at that
     /// number, so name such stages ([`named`](Arrow::named)). `next` reads the same items as the old pipeline, and
     /// yields the same shape; [`any_edge`](millstream_core::PartsExt::any_edge) makes shapes equal. A fold of the old
-    /// pipeline yields no answer: its state goes on in `next`. Named sinks of the old pipeline are finished when the
-    /// run is over, as those of `next` are.
+    /// pipeline yields no answer: its state goes on in `next`. Named sinks of the old pipeline are finished at the
+    /// number, as in a run that was drained. Those of `next` are others: one that replaces a file replaces what the old
+    /// one has written.
     ///
     /// Unless [`set_workers`](Handle::set_workers) has set it, the number of workers follows the tasklets of `next`, as
     /// it did those of the first pipeline. There are never more than cores, or than that pipeline had tasklets.

@@ -88,6 +88,10 @@ where
         self.made()?;
         self.sink.expect("it was made").finish(outcome).map_err(Into::into)
     }
+
+    fn goes_on(&self) -> bool {
+        self.sink.as_ref().is_some_and(<K as Sink<A>>::goes_on)
+    }
 }
 
 impl<F: Clone, K> Clone for EachRun<F, K> {

@@ -77,6 +77,10 @@ impl<A: Shape, O: Send + 'static, K: Sink<A, Output = O>> Sink<A> for WithOutput
         self.output.put(output);
         result
     }
+
+    fn goes_on(&self) -> bool {
+        self.sink.goes_on()
+    }
 }
 
 impl<K: Clone, O> Clone for WithOutput<K, O> {

@@ -151,6 +151,10 @@ impl<A: Shape, K: ClaimingSink<A> + Send + Sync + 'static> Sink<A> for SideSink<
         let outcome = if source_failed.is_some_and(|failed| failed()) { RunOutcome::Failed } else { outcome };
         open.finish(outcome).map(Some).map_err(Into::into)
     }
+
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 impl<A: Shape, K: ClaimingSink<A>> Clone for SideSink<A, K> {

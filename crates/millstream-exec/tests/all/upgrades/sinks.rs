@@ -1,8 +1,8 @@
 //! Sinks, reports and refusals of runs whose pipeline is replaced.
 
 use super::{AT, number};
-use millstream_core::{Arrow, ClockExt, PartsExt, StreamsExt, Window, pipeline};
-use millstream_exec::{JobExt, Rings, RunError, Runner, UpgradeError, sink, source};
+use millstream_core::{Arrow, ClockExt, PartsExt, SequenceNumber, StreamsExt, Val, Window, pipeline};
+use millstream_exec::{JobExt, Rings, RunError, RunOutcome, Runner, Sink, UpgradeError, sink, source};
 use millstream_testkit::within;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ macro_rules! gathers {
     }};
 }
 
-/// The old sink gets no further step, and is finished when the run is over: what it has gathered is not held back.
+/// What it has gathered is not held back.
 #[test]
 fn a_sink_that_is_replaced_pauses() {
     let [old, new, end] = std::array::from_fn(|_| Written::default());
@@ -36,6 +36,60 @@ fn a_sink_that_is_replaced_pauses() {
     run.wait().unwrap();
     assert_eq!(*new.lock().unwrap(), (10..20).collect::<Vec<_>>());
     assert_eq!(end.lock().unwrap().len(), 20);
+}
+
+/// How the sinks of all versions were finished; one that cannot be if it is to.
+#[derive(Clone)]
+struct Finished(Arc<Mutex<Vec<RunOutcome>>>, bool, Result<(), &'static str>);
+
+impl Sink<Val<u64>> for Finished {
+    type Output = ();
+    type Error = &'static str;
+
+    fn put(&mut self, _: SequenceNumber, _: &u64) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    fn finish(self, outcome: RunOutcome) -> Result<(), &'static str> {
+        self.0.lock().unwrap().push(outcome);
+        self.2
+    }
+
+    fn goes_on(&self) -> bool {
+        self.1
+    }
+}
+
+/// A run that is changed again and again keeps none of them.
+#[test]
+fn a_sink_that_is_replaced_is_finished_at_the_change() {
+    for goes_on in [false, true] {
+        let sink = Finished(Arc::default(), goes_on, Ok(()));
+        let version = || pipeline::<u64>().map(|x| *x).tee_to("rows", sink.clone());
+        let (sender, receiver) = source::channel(64);
+        let run = Rings::new().start(version().from(receiver).to(sink::collect())).unwrap();
+        let finished = || sink.0.lock().unwrap().clone();
+        for change in 1..5 {
+            sender.send(change).unwrap();
+            run.upgrade(version()).unwrap();
+            assert_eq!(finished(), vec![RunOutcome::Drained; if goes_on { 0 } else { change as usize }]);
+        }
+        drop(sender);
+        run.wait().unwrap();
+        // Of those that go on, the last one that was replaced, and the present one.
+        assert!(finished().ends_with(&[RunOutcome::End]));
+        assert_eq!(finished().len(), if goes_on { 2 } else { 5 });
+    }
+}
+
+#[test]
+fn a_sink_that_cannot_finish_at_a_change_fails_the_run() {
+    let sink = Finished(Arc::default(), false, Err("disk full"));
+    let version = || pipeline::<u64>().map(|x| *x).tee_to("rows", sink.clone());
+    let rings = Rings::new().batch(4).upgrade_at(AT, version());
+    let failure = rings.collect(version().from(source::ready(0..100))).unwrap_err().to_string();
+    assert!(failure.starts_with("stage \"rows\"") && failure.ends_with("disk full"), "{failure}");
+    assert!(sink.0.lock().unwrap().starts_with(&[RunOutcome::Drained]));
 }
 
 #[test]
