@@ -343,7 +343,7 @@ impl<T: Item> ExternalSource for Output<T> {
 
     fn accepted(&self) -> Option<Accepted> {
         Some(match &*self.lock() {
-            Line::Ring(ring, aside, _) => Accepted { published: published(ring), waiting: aside.kept() },
+            Line::Ring(ring, aside, _) => Accepted { published: published(ring) - ring.first.0, waiting: aside.kept() },
             Line::Early(early, _) => Accepted { published: early.sent() + u64::from(early.ended()), waiting: 0 },
         })
     }

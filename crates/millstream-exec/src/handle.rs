@@ -207,6 +207,7 @@ impl Started {
         let mut report = Report {
             outcome: if failure.is_some() { RunOutcome::Failed } else { self.outcome() },
             numbers: 0.into(),
+            first: 0.into(),
             values: 0,
             workers: if self.inline { 0 } else { controller.workers() },
             cores: self.cores.clone(),
@@ -381,10 +382,10 @@ impl<O, R: RingRunner> Handle<O, R> {
     #[must_use]
     pub fn join(mut self) -> RunEnd<O> {
         let (report, failure) = self.started.join();
-        let Some(Seen { numbers, values, ended }) = self.sink.seen() else {
+        let Some(Seen { first, numbers, values, ended }) = self.sink.seen() else {
             return RunEnd { output: None, report, failure };
         };
-        let report = Report { numbers, values, ..report };
+        let report = Report { first, numbers, values, ..report };
         let failure = failure.or_else(|| self.started.overdue(&report, ended));
         self.sink.end(report, failure)
     }

@@ -15,8 +15,12 @@ use std::time::Duration;
 pub struct Report {
     /// How it ended.
     pub outcome: RunOutcome,
-    /// How many numbers the sink has seen. After the end of the stream this is END's number, the length of its clock.
+    /// How many numbers the sink has seen, those before the snapshot with which the run began among them. After the end
+    /// of the stream this is END's number, the length of its clock.
     pub numbers: SequenceNumber,
+    /// The number with which the sink began.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) first: SequenceNumber,
     /// How many values the sink received.
     pub values: u64,
     /// The number of workers at the end; 0 if the calling thread ran everything.
@@ -196,7 +200,7 @@ impl fmt::Display for Report {
             RunOutcome::Stopped => "was stopped",
             RunOutcome::Failed => "failed",
         };
-        let (numbers, seconds) = (self.numbers.0, self.elapsed.as_secs_f64());
+        let (numbers, seconds) = (self.numbers_of_run(), self.elapsed.as_secs_f64());
         write!(f, "{outcome}: {numbers} numbers, {} values in {seconds:.3} s", self.values)?;
         if seconds > 0.0 && numbers > 0 {
             write!(f, ", {:.0} numbers a second", numbers as f64 / seconds)?;
@@ -221,10 +225,16 @@ impl Report {
     pub(crate) fn of_caller() -> Self {
         Report {
             outcome: RunOutcome::End,
+    /// How many numbers the sink has seen in this run.
+    pub(crate) fn numbers_of_run(&self) -> u64 {
+        self.numbers.0.saturating_sub(self.first.0)
+    }
+
             numbers: SequenceNumber(0),
             values: 0,
             workers: 0,
             cores: Cores::of_caller(),
+            first: SequenceNumber(0),
             pinned: Vec::new(),
             tasklets: 0,
             ring_bytes: 0,

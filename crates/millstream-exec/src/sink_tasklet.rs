@@ -17,6 +17,8 @@ pub(crate) struct Left<A, K> {
 /// The numbers that a sink has seen.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
+    /// Where it began.
+    pub(crate) first: SequenceNumber,
     /// END's number, or the number that comes next.
     pub(crate) numbers: SequenceNumber,
     pub(crate) values: u64,
@@ -32,7 +34,7 @@ impl<A, K> Left<A, K> {
 
     /// The remains of a finished run's sink.
     pub(crate) fn of(sink: K, report: &Report) -> Self {
-        let seen = Seen { numbers: report.numbers, values: report.values, ended: true };
+        let seen = Seen { first: report.first, numbers: report.numbers, values: report.values, ended: true };
         Left { left: Mutex::new(Some((sink, seen))), shape: PhantomData }
     }
 
@@ -90,6 +92,7 @@ pub(crate) struct SinkTasklet<A: RingLayout, K> {
     /// None once the sink was left to the thread that waits for it.
     user: Option<User<K>>,
     batch: usize,
+    first: SequenceNumber,
     at_end: Option<u64>,
     /// Whether anything was read since the sink's last pause.
     read: bool,
@@ -210,8 +213,8 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
         left: Arc<Left<A, K>>,
         next: Arc<Splice<A>>,
     ) -> Self {
-        let (input, user) = (input.stops_at_marks(), Some(User { sink, values: 0 }));
-        SinkTasklet { input, user, batch, at_end: None, read: false, left, next }
+        let (first, input, user) = (input.position(), input.stops_at_marks(), Some(User { sink, values: 0 }));
+        SinkTasklet { input, user, batch, first, at_end: None, read: false, left, next }
     }
 
     /// The ring that values go past, and the sink to which a loop passes them.
@@ -229,7 +232,7 @@ impl<A: RingLayout, K> SinkTasklet<A, K> {
     /// Leaves the sink to the thread that waits for it.
     fn leave(&mut self, numbers: SequenceNumber, ended: bool) {
         if let Some(User { sink, values }) = self.user.take() {
-            self.left.leave(sink, Seen { numbers, values, ended });
+            self.left.leave(sink, Seen { first: self.first, numbers, values, ended });
         }
     }
 }

@@ -2,13 +2,15 @@
 //! pipeline.
 
 use crate::marks::Marks;
-use millstream_core::{Dense, Item, Val};
+use millstream_core::{Dense, Item, SequenceNumber, Val};
 use millstream_ring::{Claim, ClaimError, MarkKind, Producer, Reader};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The producer of a source's ring.
 pub(crate) struct SourceRing<T: Item> {
     pub(crate) producer: Producer<T>,
+    /// The run's first number.
+    pub(crate) first: SequenceNumber,
     fork: Arc<dyn Forks<T>>,
 }
 
@@ -21,7 +23,7 @@ trait Forks<T: Item>: Send + Sync {
 
 impl<T: Item> SourceRing<T> {
     pub(crate) fn new(producer: Producer<T>, fork: Arc<SourceFork<T>>) -> Self {
-        SourceRing { producer, fork }
+        SourceRing { first: producer.next(), producer, fork }
     }
 
     /// Lays a mark at the next number if one is due. The source calls this before it publishes; if it returns true and

@@ -91,7 +91,7 @@ impl RunStopper {
 pub(crate) fn values_left(report: &Report, ended: bool, renumbered: bool) -> u64 {
     let end = u64::from(ended);
     let accepted = report.stages.first().map_or(0, |source| source.moved + source.left).saturating_sub(end);
-    match accepted.saturating_sub(report.numbers.0) {
+    match accepted.saturating_sub(report.numbers_of_run()) {
         left if left > 0 && !renumbered => left,
         _ => left_before_stages(report).saturating_sub(end),
     }

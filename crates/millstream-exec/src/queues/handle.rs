@@ -155,11 +155,12 @@ impl<O> QueuesHandle<O> {
             StageReport::put_source(&mut stages, accepted);
         }
         let control = &self.ends.control;
-        let lost = Seen { numbers: 0.into(), values: 0, ended: false };
-        let Seen { numbers, values, ended } = self.sink.seen().unwrap_or(lost);
+        let lost = Seen { first: 0.into(), numbers: 0.into(), values: 0, ended: false };
+        let Seen { first, numbers, values, ended } = self.sink.seen().unwrap_or(lost);
         // The stream may have ended just when the run was stopped.
         let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
         let mut report = Report {
+            first,
             outcome: control.outcome(in_time),
             numbers,
             values,

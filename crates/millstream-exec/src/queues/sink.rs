@@ -52,7 +52,8 @@ impl<A: QueueShape, K: Sink<A>> Work for SinkThread<A, K> {
 impl<A: QueueShape, K> Drop for SinkThread<A, K> {
     fn drop(&mut self) {
         if let Some(sink) = self.sink.take() {
-            let seen = Seen { numbers: SequenceNumber(self.next), values: self.values, ended: self.ended };
+            let (first, numbers) = (SequenceNumber(0), SequenceNumber(self.next));
+            let seen = Seen { first, numbers, values: self.values, ended: self.ended };
             self.left.leave(sink, seen);
         }
     }

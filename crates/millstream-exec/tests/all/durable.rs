@@ -2,12 +2,14 @@
 
 use millstream_core::pipeline;
 use millstream_core::{
-    Arrow, Bound, ClockExt, FeedbackExt, KeysExt, ModelExt, Retry, SequenceNumber, StreamsExt, Top, TryScanExt, Window,
-    WindowsExt,
+    Arrow, AsyncExt, Bound, ClockExt, FeedbackExt, KeysExt, ModelExt, Retry, SequenceNumber, StreamsExt, Top,
+    TryScanExt, Window, WindowsExt,
 };
 use millstream_exec::{Durable, JobExt, JobRefExt, Rings, RunError, Runner, Snapshot, UpgradeError, sink, source};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
+use std::time::Duration;
 
 type Taken = Arc<Mutex<Vec<Snapshot>>>;
 
@@ -295,4 +297,40 @@ fn the_options_of_keys_are_those_of_the_new_pipeline() {
     refused("has room for 2 keys, and there are 3 already", run(Bound::refuse(2), 2));
     refused("forgets keys in one of the two pipelines", run(Bound::forget(4), 2));
     refused("has 3 lanes of keys, and the snapshot has 2", run(Bound::refuse(3), 3));
+}
+
+/// Its numbers go on, and its figures are its own.
+#[test]
+fn a_run_that_goes_on_reports_what_it_has_moved_itself() {
+    let p = pipeline::<u64>().map(|x| x + 1);
+    let (sender, receiver) = source::channel(16);
+    let run = Rings::new().start((&p).from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..3).unwrap();
+    let snapshot = run.snapshot().unwrap();
+    assert_eq!(snapshot.at(), SequenceNumber(3));
+    drop(run);
+    let (sender, receiver) = source::channel(16);
+    let run = Rings::new().resume(snapshot.clone()).start(p.from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..5).unwrap();
+    drop(sender);
+    let report = run.wait().unwrap().1;
+    assert_eq!(report.numbers, SequenceNumber(8));
+    // END is a number, too.
+    assert!(report.stages.iter().all(|stage| stage.moved == 6), "{:?}", report.stages);
+    assert!(report.loads.stages.iter().all(|load| load.numbers == 6), "{:?}", report.loads);
+    assert!(report.to_string().starts_with("came to its end: 5 numbers, 5 values in "), "{report}");
+    // Four of ten values come out before the time of a drain is over.
+    let (pulled, got) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (pulls, gets) = (pulled.clone(), got.clone());
+    let some = pipeline::<u64>().map_async(16, |x: &u64| {
+        let x = *x;
+        async move { if x < 4 { x } else { std::future::pending().await } }
+    });
+    let values = (0..10).inspect(move |_| _ = pulls.fetch_add(1, Ordering::Relaxed));
+    let job = some.from(source::ready(values)).to_each(move |_, _| _ = gets.fetch_add(1, Ordering::Relaxed));
+    let run = Rings::new().resume(snapshot).start(job).unwrap();
+    while (pulled.load(Ordering::Relaxed), got.load(Ordering::Relaxed)) != (10, 4) {
+        yield_now();
+    }
+    assert_eq!(run.drain(Duration::ZERO).unwrap_err(), RunError::DrainTimeout { left: 6 });
 }
