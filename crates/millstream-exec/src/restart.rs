@@ -23,7 +23,7 @@ where
 {
     let Job { pipeline, source: Again(mut source), sink, .. } = job;
     let pipeline: &P = pipeline.borrow();
-    let mut kept = Kept { sink, next: 0, in_sink: false };
+    let mut kept = Kept { sink, next: 0, repeats: false, paused: true, ended: false, in_sink: false };
     let mut pauses = retry.pauses();
     loop {
         let before = kept.next;
@@ -45,7 +45,7 @@ where
             return Left::<P::Out, K>::of(after.sink, &report).end(report, failure).ok();
         };
         std::thread::sleep(pause);
-        kept = after;
+        kept = Kept { repeats: after.next > 0, ..after };
     }
 }
 
@@ -54,6 +54,12 @@ struct Kept<K> {
     sink: K,
     /// The first number that it has not received.
     next: u64,
+    /// Whether the run is behind it: it repeats numbers that the sink has received.
+    repeats: bool,
+    /// Whether it has paused since its last value.
+    paused: bool,
+    /// Whether it knows END's number.
+    ended: bool,
     /// Whether it is processing a value: true if it has failed there.
     in_sink: bool,
 }
@@ -63,32 +69,42 @@ impl<A: Shape, K: Sink<A>> Sink<A> for Kept<K> {
     type Error = K::Error;
 
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), K::Error> {
-        if number.0 >= self.next {
+        self.repeats = number.0 < self.next;
+        if !self.repeats {
             self.in_sink = true;
             self.sink.put(number, value)?;
-            (self.in_sink, self.next) = (false, number.0 + 1);
+            (self.in_sink, self.next, self.paused) = (false, number.0 + 1, false);
         }
         Ok(())
     }
 
     fn pause(&mut self) -> Result<(), K::Error> {
-        self.in_sink = true;
-        self.sink.pause()?;
-        self.in_sink = false;
+        if !(self.repeats && self.paused) {
+            self.in_sink = true;
+            self.sink.pause()?;
+            (self.in_sink, self.paused) = (false, true);
+        }
         Ok(())
     }
 
     fn mark(&mut self, next: SequenceNumber) -> Result<(), K::Error> {
-        self.in_sink = true;
-        self.sink.mark(next)?;
-        self.in_sink = false;
+        self.repeats = next.0 < self.next;
+        // Otherwise it has put more than what is below.
+        if !self.repeats {
+            self.in_sink = true;
+            self.sink.mark(next)?;
+            self.in_sink = false;
+        }
         Ok(())
     }
 
     fn end(&mut self, number: SequenceNumber) -> Result<(), K::Error> {
-        self.in_sink = true;
-        self.sink.end(number)?;
-        self.in_sink = false;
+        self.repeats = number.0 < self.next;
+        if !self.ended {
+            self.in_sink = true;
+            self.sink.end(number)?;
+            (self.in_sink, self.ended) = (false, true);
+        }
         Ok(())
     }
 

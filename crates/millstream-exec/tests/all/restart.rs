@@ -1,7 +1,8 @@
 //! Runs that are repeated after a failure.
 
-use millstream_core::{Arrow, Retry, TryMapExt, pipeline};
-use millstream_exec::{JobExt, Rings, RunError, Runner, source};
+use millstream_core::{Arrow, Retry, SequenceNumber, TryMapExt, Val, pipeline};
+use millstream_exec::{JobExt, Rings, RunError, RunOutcome, Runner, Sink, source};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -81,4 +82,57 @@ fn a_failing_sink_is_final() {
         let Err(RunError::Stage { stage, number, .. }) = outcome else { panic!("the sink fails") };
         assert_eq!((&*stage, number.map(|n| n.0)), ("sink", Some(5)));
     }
+}
+
+/// Checks what it is told about the numbers that it has.
+#[derive(Default)]
+struct Checks {
+    next: u64,
+    /// Whether it has got something since its last pause.
+    got: bool,
+    marks: Vec<u64>,
+}
+
+impl Sink<Val<u64>> for Checks {
+    type Output = Vec<u64>;
+    type Error = Infallible;
+
+    fn put(&mut self, number: SequenceNumber, _: &u64) -> Result<(), Infallible> {
+        assert_eq!(number.0, self.next);
+        (self.next, self.got) = (self.next + 1, true);
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), Infallible> {
+        assert!(std::mem::take(&mut self.got), "a pause without a value");
+        Ok(())
+    }
+
+    fn mark(&mut self, next: SequenceNumber) -> Result<(), Infallible> {
+        assert_eq!(next.0, self.next, "all below it was put, and nothing from it on");
+        self.marks.push(next.0);
+        Ok(())
+    }
+
+    fn end(&mut self, number: SequenceNumber) -> Result<(), Infallible> {
+        assert_eq!(number.0, self.next);
+        self.got = true;
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<Vec<u64>, Infallible> {
+        Ok(self.marks)
+    }
+}
+
+#[test]
+fn a_sink_gets_no_marks_and_pauses_of_what_is_repeated() {
+    let (failures, f) = failing_once(&[50, 70]);
+    let job = pipeline::<u64>().try_map(f).from(source::again(|| source::ready(0..100))).to(Checks::default());
+    let rings = Rings::new().ring(8).batch(3).workers(1).snapshot_every(20, |_| ());
+    let mut marks = rings.run_again(job, Retry::times(2)).unwrap().0;
+    // A try may begin where the last one was at a mark.
+    marks.dedup();
+    assert_eq!(failures.load(Ordering::Relaxed), 2);
+    assert!(marks.starts_with(&[20, 40, 60, 80]), "{marks:?}");
 }
