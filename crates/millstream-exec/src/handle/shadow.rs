@@ -92,7 +92,7 @@ impl<O, R: RingRunner> Handle<O, R> {
         let agrees: Arc<Agrees<<U::Next as Arrow>::Out>> = related::<<U::Next as Arrow>::Out, F>(agree);
         let (upgrader, upgrade) = (self.upgrader(), next.into_upgrade());
         let mut begins = None;
-        let at = upgrader.change(|answer| {
+        let at = upgrader.change(upgrade.reason(), |answer| {
             let (change, shadow) = upgrade.beside::<R, T>(upgrader.ends(), &upgrader.site, agrees, answer)?;
             begins = Some(shadow);
             Ok(change)
@@ -155,7 +155,7 @@ impl<R: RingRunner> Shadow<R> {
         if let Some(end) = self.end() {
             return Err(UpgradeError::Shadow(end));
         }
-        self.upgrader.change(|answer| Ok(self.shadow.clone().cut_over(answer)))
+        self.upgrader.change(None, |answer| Ok(self.shadow.clone().cut_over(answer)))
     }
 
     /// As [`cut_over`](Shadow::cut_over), but the replaced version goes on beside the run, from the number at which the
@@ -192,7 +192,7 @@ impl<R: RingRunner> Shadow<R> {
             return Err(UpgradeError::Shadow(end));
         }
         let mut kept = None;
-        let at = self.upgrader.change(|answer| {
+        let at = self.upgrader.change(None, |answer| {
             let (change, shadow) = self.shadow.clone().cut_over_keeping(answer);
             kept = Some(shadow);
             Ok(change)

@@ -33,7 +33,9 @@ impl<R: RingRunner> Upgrader<R> {
         U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
         let upgrade = next.into_upgrade();
-        self.change(|answer| upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), (answer, None)))
+        self.change(upgrade.reason(), |answer| {
+            upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), (answer, None))
+        })
     }
 
     /// As [`upgrade`](Upgrader::upgrade), and takes a snapshot of the new version at that number: a run that begins
@@ -72,8 +74,9 @@ impl<R: RingRunner> Upgrader<R> {
         U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,
     {
         let (upgrade, (behind, left)) = (next.into_upgrade(), Behind::new(begins));
-        let at = self
-            .change(|answer| upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), (answer, Some(behind))))?;
+        let at = self.change(upgrade.reason(), |answer| {
+            upgrade.of_run::<R, T>(self.ends.as_ref(), self.site.clone(), (answer, Some(behind)))
+        })?;
         let pool = &self.pool;
         let taken = || {
             pool.shared.marks.lay_outside();
@@ -96,16 +99,17 @@ impl<R: RingRunner> Upgrader<R> {
         self.ends.as_ref()
     }
 
-    /// Asks for a change, and waits for its answer.
+    /// Asks for a change, and waits for its answer. One that is refused at once is reported with its reason.
     pub(crate) fn change(
         &self,
+        reason: Option<String>,
         change: impl FnOnce(Answer) -> Result<Box<dyn Change>, UpgradeError>,
     ) -> Result<SequenceNumber, UpgradeError> {
         let pool = &self.pool;
         pool.assert_outside();
         let answer = Arc::new(Mutex::new(None));
         let asked = change(Answer::Waits(answer.clone()));
-        let change = asked.inspect_err(|error| self.site.report_refusal(None, None, error))?;
+        let change = asked.inspect_err(|error| self.site.report_refusal(None, reason, error))?;
         if pool.shared.draining() && !pool.finished() {
             return Err(UpgradeError::Draining);
         }
@@ -217,7 +221,8 @@ impl<O, R: RingRunner> Handle<O, R> {
         self.started.changes()
     }
 
-    /// The last 64 changes that were refused, in their order: why, and the number at which they were to begin.
+    /// The last 64 changes that were refused, in their order: why, and the number at which they were to begin. One that
+    /// was asked for during another change or a drain, or after the end, is not among them.
     #[must_use]
     pub fn refused_changes(&self) -> Vec<RefusedChange> {
         self.started.refused_changes()

@@ -43,6 +43,11 @@ pub struct Upgrade<P: Arrow> {
 }
 
 impl<P: Arrow> Upgrade<P> {
+    /// Why it is wanted, if its author said it.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.states.reason.clone()
+    }
+
     /// An upgrade to this pipeline.
     #[must_use]
     pub fn to(next: P) -> Self {

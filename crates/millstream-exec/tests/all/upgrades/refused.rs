@@ -250,3 +250,15 @@ fn a_change_during_a_drain_and_after_the_end() {
     })
     .unwrap();
 }
+
+/// Also one that is refused by the plans, before anything was asked of the run.
+#[test]
+fn a_refusal_has_the_reason_for_the_change() {
+    let (sender, receiver) = source::channel::<u64>(4);
+    let run = Rings::new().start(sums!(0).from(receiver).to(sink::collect())).unwrap();
+    let next = Upgrade::to(pipeline::<u64>().map(|x| *x)).because("fewer stages");
+    assert!(matches!(run.upgrade(next), Err(UpgradeError::Check(_))));
+    assert_eq!(run.refused_changes()[0].reason.as_deref(), Some("fewer stages"));
+    drop(sender);
+    run.wait().unwrap();
+}
