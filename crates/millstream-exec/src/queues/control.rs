@@ -29,8 +29,8 @@ pub(crate) struct Control {
     /// The source has put END into its queue.
     source_ended: AtomicBool,
     failure: FirstFailure,
-    /// The names of the threads that have not ended.
-    running: Mutex<Vec<String>>,
+    /// The stages of the threads that have not ended; none for one that only joins stages.
+    running: Mutex<Vec<Option<String>>>,
     ended: Condvar,
 }
 
@@ -131,17 +131,37 @@ impl Control {
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, Vec<String>> {
+    fn running(&self) -> MutexGuard<'_, Vec<Option<String>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn started(&self, name: &str) {
-        self.running().push(name.to_owned());
+    pub(crate) fn started(&self, stage: Option<String>) {
+        self.running().push(stage);
     }
 
-    pub(crate) fn finished_one(&self, name: &str) {
+    /// Notes that the calling thread is one of the run's. It keeps this state alive.
+    pub(crate) fn starts_here(&self) {
+        THREAD_OF.set(std::ptr::from_ref(self).addr());
+    }
+
+    /// Panics in a closure of the run: its end waits for the closure, also if the run was stopped, because the threads
+    /// before and after that stage do. The same in a source that the run waits for.
+    pub(crate) fn assert_outside(&self) {
+        let in_source = self.source().is_some_and(|source| source.is_here()) && !self.draining() && !self.stopped();
+        assert!(
+            !(in_source || self.is_here()),
+            "a closure of a run waits for the end of that run, which waits for the closure"
+        );
+    }
+
+    /// Whether the calling thread is one of the run's. That of a source that waits is none: it is not joined.
+    pub(crate) fn is_here(&self) -> bool {
+        THREAD_OF.get() == std::ptr::from_ref(self).addr()
+    }
+
+    pub(crate) fn finished_one(&self, stage: Option<&str>) {
         let mut running = self.running();
-        if let Some(at) = running.iter().position(|running| running == name) {
+        if let Some(at) = running.iter().position(|running| running.as_deref() == stage) {
             running.remove(at);
         }
         drop(running);
@@ -154,9 +174,14 @@ impl Control {
 
     /// The stages with a thread that has not ended.
     pub(crate) fn unfinished(&self) -> Vec<Unfinished> {
-        let mut names = self.running().clone();
-        names.dedup();
-        names.into_iter().map(|stage| Unfinished { stage, in_step: None }).collect()
+        let mut stages: Vec<Unfinished> = Vec::new();
+        for stage in self.running().iter().flatten() {
+            // Each copy of a shard's body has a thread for each stage.
+            if stages.iter().all(|listed| listed.stage != *stage) {
+                stages.push(Unfinished { stage: stage.clone(), in_step: None });
+            }
+        }
+        stages
     }
 
     /// Waits for at most `most` until all threads are done. Returns whether they are.

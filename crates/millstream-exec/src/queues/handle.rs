@@ -219,16 +219,16 @@ fn spawn_all(
     threads: &mut Vec<JoinHandle<StageReport>>,
 ) -> Result<(), RunError> {
     for (index, work) in works.into_iter().enumerate() {
-        let name = work.name.clone();
-        control.started(&name);
-        let started = Builder::new().name(format!("millstream-{name}")).spawn({
+        let (name, stage) = (work.name.clone(), work.stage());
+        control.started(stage.clone());
+        let started = Builder::new().name(format!("millstream-{name}").replace('\0', "")).spawn({
             let control = control.clone();
             move || run(work, index, &control)
         });
         match started {
             Ok(thread) => threads.push(thread),
             Err(error) => {
-                control.finished_one(&name);
+                control.finished_one(stage.as_deref());
                 return Err(RunError::Spawn(error.to_string()));
             }
         }
@@ -237,11 +237,10 @@ fn spawn_all(
 }
 
 /// The whole work of one thread.
-fn run(
-    Thread { name, mut work, keys, side_output, clock }: Thread,
-    index: usize,
-    control: &Arc<Control>,
-) -> StageReport {
+fn run(thread: Thread, index: usize, control: &Arc<Control>) -> StageReport {
+    let stage = thread.stage();
+    let Thread { name, mut work, keys, side_output, clock, .. } = thread;
+    control.starts_here();
     let activity = Activity::new(control.clone(), (!side_output).then_some(index));
     match caught(|| work.run(&activity)) {
         Ok(()) => {}
@@ -255,7 +254,7 @@ fn run(
     if let Err(payload) = caught(|| drop(work)) {
         control.fail(FailedAt::new(clock, None, index), &name, None, payload);
     }
-    control.finished_one(&name);
+    control.finished_one(stage.as_deref());
     StageReport {
         name,
         moved: activity.moved(),

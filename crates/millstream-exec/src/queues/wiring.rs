@@ -200,7 +200,7 @@ impl QueuesWiring {
         self.clock = next;
     }
 
-    /// Adds a thread that is not a stage of the plan.
+    /// Adds a thread that joins stages of the plan.
     pub(crate) fn helper<T: Send + 'static>(
         &mut self,
         name: &str,

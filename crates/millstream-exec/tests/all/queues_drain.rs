@@ -100,3 +100,17 @@ fn a_sender_whose_run_on_queues_is_over_gets_its_value_back() {
     })
     .unwrap();
 }
+
+/// Each stage once, whatever copies it has, and none of the threads that join them.
+#[test]
+fn a_run_on_queues_lists_the_stages_of_its_plan_that_have_not_ended() {
+    let p = pipeline::<u64>().shard(2, |p| p.map(|x| *x).named("first").map(|x| *x).named("then"));
+    let (sender, receiver) = source::channel(16);
+    let run = Queues::new().start(p.from(receiver).to_fold(Vec::new(), push)).unwrap();
+    let stopper = run.stopper();
+    let unfinished: Vec<_> = stopper.unfinished().into_iter().map(|stage| stage.stage).collect();
+    assert_eq!(unfinished, ["first", "then", "sink"]);
+    drop(sender);
+    run.wait().unwrap();
+    assert_eq!(stopper.unfinished(), []);
+}
