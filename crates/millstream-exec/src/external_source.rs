@@ -15,6 +15,12 @@ pub(crate) trait ExternalSource: Send + Sync {
         self.end();
     }
 
+    /// Whether the calling thread is in it.
+    #[cfg(feature = "queues")]
+    fn is_here(&self) -> bool {
+        false
+    }
+
     /// The accepted values; `None` if a tasklet of the run counts them.
     fn accepted(&self) -> Option<Accepted>;
 

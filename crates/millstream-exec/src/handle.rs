@@ -121,6 +121,7 @@ impl Stops for RunStopper {
 
     fn drain_within(&self, most: Duration) -> bool {
         self.drain();
+        self.assert_outside();
         let in_time = self.wait_until_finished(most);
         if !in_time {
             self.pool.shared.stop_overdue();
@@ -206,8 +207,8 @@ impl Started {
         let pins = self.pool.pins.as_ref();
         let mut report = Report {
             outcome: if failure.is_some() { RunOutcome::Failed } else { self.outcome() },
-            numbers: 0.into(),
             first: 0.into(),
+            numbers: 0.into(),
             values: 0,
             workers: if self.inline { 0 } else { controller.workers() },
             cores: self.cores.clone(),

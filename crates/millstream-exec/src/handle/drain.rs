@@ -10,6 +10,11 @@ impl Stopper {
     /// As [`drain`](Stopper::drain), and waits until the run has finished, for at most `most`; then it stops the run.
     /// Returns whether the run finished in time. If it did not, waiting for the run returns a
     /// [`RunError::DrainTimeout`] with the number of accepted values that were left.
+    ///
+    /// # Panics
+    ///
+    /// In a closure of a run that has not ended, which would wait for that closure. [`drain`](Stopper::drain) is for
+    /// those.
     pub fn drain_within(&self, most: Duration) -> bool {
         self.0.drain_within(most)
     }
@@ -42,6 +47,10 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// If a stage, the source or the sink failed. If accepted values were left when the time was over:
     /// [`RunError::DrainTimeout`] says how many. [`drain_join`](Handle::drain_join) returns what the sink returns even
     /// then.
+    ///
+    /// # Panics
+    ///
+    /// In a closure of the run, which would wait for that closure. A panic drops the handle, which stops the run.
     pub fn drain(self, most: Duration) -> Result<(O, Report), RunError> {
         self.drain_join(most).ok()
     }
@@ -69,6 +78,17 @@ impl<O, R: RingRunner> Handle<O, R> {
 }
 
 impl RunStopper {
+    /// Panics in a closure of the run, since the end of the run waits for it. A drained run does not wait for a source
+    /// that has a thread of its own.
+    pub(super) fn assert_outside(&self) {
+        let Pool { shared, source_thread, .. } = &*self.pool;
+        let in_stage = self.pool.is_here() || source_thread.is_this() && !shared.source_waits.are_here();
+        assert!(
+            self.pool.finished() || !in_stage,
+            "a closure of a run waits for the end of that run, which waits for the closure"
+        );
+    }
+
     /// Waits for at most `most` until everything is done. Returns whether it is.
     pub(super) fn wait_until_finished(&self, most: Duration) -> bool {
         let deadline = Instant::now().checked_add(most);

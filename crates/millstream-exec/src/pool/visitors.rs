@@ -55,7 +55,7 @@ impl Pool {
     }
 
     /// Whether the calling thread is one of this pool's, or in a [`Visit`].
-    pub(super) fn is_here(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         STARTED_BY.get() == address(self) || VISITED.get().contains(&address(self))
     }
 }

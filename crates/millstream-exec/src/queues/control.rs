@@ -13,6 +13,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+thread_local! {
+    /// The address of the state of the run whose thread this is; 0 for none.
+    static THREAD_OF: Cell<usize> = const { Cell::new(0) };
+}
+
 /// The state that all threads of a run share.
 #[derive(Default)]
 pub(crate) struct Control {

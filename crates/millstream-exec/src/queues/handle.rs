@@ -13,7 +13,7 @@ use crate::{Report, RunEnd, RunError, Stopper, Unfinished};
 use millstream_core::failure::{caught, discard};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{Builder, JoinHandle, current};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// A running pipeline on [`Queues`](crate::Queues). Dropping it stops the run and waits for its threads. In a closure
@@ -45,6 +45,7 @@ impl Stops for RunStopper {
 
     fn drain_within(&self, most: Duration) -> bool {
         self.drain();
+        self.control.assert_outside();
         let in_time = self.control.wait_until_finished(most);
         if !in_time {
             self.control.stop_overdue();
@@ -89,7 +90,7 @@ impl<O> QueuesHandle<O> {
     }
 
     /// Ends the source at once, even while it waits for a value, and finishes every accepted value. Stops the run after
-    /// `most`. Panics as [`join`](QueuesHandle::join).
+    /// `most`. Panics as [`join`](QueuesHandle::join), but not in the source.
     ///
     /// Accepted are the values that the source's iterator has returned, and those that were sent to a
     /// [`channel`](crate::source::channel) or a [`fan_in`](crate::fan_in) that is the source. What waits in a channel
@@ -142,13 +143,11 @@ impl<O> QueuesHandle<O> {
     /// # Panics
     ///
     /// If a closure of the run calls it. That holds for a run that was stopped, too: the threads before and after that
-    /// stage wait until the closure has returned. A closure that ends its run drops the handle.
+    /// stage wait until the closure has returned. A closure that ends its run drops the handle. If the source of a run
+    /// calls it that was neither drained nor stopped.
     #[must_use]
     pub fn join(mut self) -> RunEnd<O> {
-        assert!(
-            !self.in_a_closure_of_the_run(),
-            "a closure of a run waits for the end of that run, which waits for the closure"
-        );
+        self.ends.control.assert_outside();
         let mut stages = self.join_threads();
         let threads = stages.len();
         if let Some(accepted) = self.ends.source.as_ref().and_then(|source| source.accepted()) {
@@ -160,8 +159,8 @@ impl<O> QueuesHandle<O> {
         // The stream may have ended just when the run was stopped.
         let in_time = !control.overdue() || ended && stages.iter().all(|stage| stage.left == 0);
         let mut report = Report {
-            first,
             outcome: control.outcome(in_time),
+            first,
             numbers,
             values,
             workers: threads,
@@ -188,10 +187,6 @@ impl<O> QueuesHandle<O> {
         self.sink.end(report, failure)
     }
 
-    fn in_a_closure_of_the_run(&self) -> bool {
-        self.threads.iter().any(|thread| thread.thread().id() == current().id())
-    }
-
     fn join_threads(&mut self) -> Vec<StageReport> {
         self.threads.drain(..).filter_map(|thread| thread.join().map_err(discard).ok()).collect()
     }
@@ -200,7 +195,7 @@ impl<O> QueuesHandle<O> {
 impl<O> Drop for QueuesHandle<O> {
     fn drop(&mut self) {
         self.ends.stop();
-        if !self.in_a_closure_of_the_run() {
+        if !self.ends.control.is_here() {
             self.join_threads();
         }
     }
@@ -274,5 +269,6 @@ fn run(thread: Thread, index: usize, control: &Arc<Control>) -> StageReport {
         empties: 0,
         parked: 0,
         batches: Default::default(),
+        is_end: false,
     }
 }

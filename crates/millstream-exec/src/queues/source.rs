@@ -152,6 +152,10 @@ impl<T: Item> ExternalSource for Tap<T> {
         }
     }
 
+    fn is_here(&self) -> bool {
+        self.waits.are_here()
+    }
+
     /// Includes the values that wait at the senders, if they count them: a drain has to take those, too.
     fn accepted(&self) -> Option<Accepted> {
         let drained = self.closer.as_ref().filter(|_| self.control.draining());

@@ -3,7 +3,7 @@
 use crate::handed_in::handed_in;
 use millstream_core::failure::into_message;
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{JobExt, JobRefExt, Queues, QueuesHandle, RunError, RunOutcome, Runner, Source, source};
+use millstream_exec::{JobExt, JobRefExt, Queues, QueuesHandle, Report, RunError, RunOutcome, Runner, Source, source};
 use millstream_testkit::within;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
@@ -68,10 +68,43 @@ fn a_handle_on_queues_may_be_dropped_in_a_closure_of_its_run() {
 
 #[test]
 fn a_closure_of_a_run_on_queues_cannot_wait_for_its_end() {
-    for refused in
-        [ended_on_queues(0.., |handle| drop(handle.wait())), ended_on_queues(0.., |handle| drop(handle.stop_now()))]
-    {
-        let refused = refused.unwrap_err();
+    let waits: [fn(QueuesHandle<()>); 4] = [
+        |handle| drop(handle.wait()),
+        |handle| drop(handle.stop_now()),
+        |handle| drop(handle.drain(Duration::MAX)),
+        |handle| _ = handle.stopper().drain_within(Duration::MAX),
+    ];
+    for waits in waits {
+        let refused = ended_on_queues(0.., waits).unwrap_err();
         assert!(refused.contains("a closure of a run waits for the end of that run"), "{refused}");
     }
+}
+
+/// A run on queues whose source gets its handle before it yields its sixth value.
+fn asked_in_source<R: Send + 'static>(with: impl Fn(QueuesHandle<()>) -> R + Send + 'static) -> Result<R, String> {
+    within(LONG, move || {
+        let kept: Arc<Mutex<Option<QueuesHandle<()>>>> = Arc::default();
+        let (inside, (says, said)) = (kept.clone(), channel());
+        let values = (0..).inspect(move |x: &u64| {
+            if *x == 5 {
+                let asked = catch_unwind(AssertUnwindSafe(|| with(handed_in(&inside))));
+                says.send(asked.map_err(into_message)).unwrap();
+            }
+        });
+        let p = pipeline::<u64>().map(|x| x + 1);
+        *kept.lock().unwrap() = Some(Queues::new().start(p.from(values).to_each(|_, _| ())).unwrap());
+        said.recv().unwrap()
+    })
+    .unwrap()
+}
+
+/// The run would wait for the source, and the source for the run. What does not wait for the source is done.
+#[test]
+fn a_source_on_queues_that_waits_for_its_run_panics() {
+    let waited = asked_in_source(|handle| drop(handle.wait())).unwrap_err();
+    assert!(waited.contains("a closure of a run waits for the end of that run"), "{waited}");
+    let outcome = |(_, report): ((), Report)| report.outcome;
+    assert_eq!(asked_in_source(move |handle| outcome(handle.drain(LONG).unwrap())), Ok(RunOutcome::Drained));
+    assert_eq!(asked_in_source(move |handle| outcome(handle.stop_now().unwrap())), Ok(RunOutcome::Stopped));
+    asked_in_source(drop).unwrap();
 }

@@ -58,6 +58,8 @@ fn a_source_that_waits_for_its_run_panics() {
             // What does not wait for the source is done.
             let stopped = asked_in_source(start, |handle| handle.stop_now().unwrap().1.outcome).unwrap();
             assert_eq!(stopped, RunOutcome::Stopped, "{at}");
+            let drained = asked_in_source(start, |handle| handle.drain(LONG).unwrap().1.outcome).unwrap();
+            assert_eq!(drained, RunOutcome::Drained, "{at}");
             asked_in_source(start, drop).unwrap();
         })
         .unwrap_or_else(|error| panic!("{at}: {error:?}"));

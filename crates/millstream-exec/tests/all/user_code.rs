@@ -193,8 +193,15 @@ fn a_handle_may_be_dropped_in_a_closure_of_its_run() {
             ended_by_closure(workers, drop).unwrap();
             let stopped = ended_by_closure(workers, |handle| handle.stop_now().unwrap().1.outcome).unwrap();
             assert_eq!(stopped, RunOutcome::Stopped);
-            let waited = ended_by_closure(workers, |handle| drop(handle.wait())).unwrap_err();
-            assert!(waited.contains("a closure of a run waits for the end of that run"), "{waited}");
+            let waits: [fn(Handle<()>); 3] = [
+                |handle| drop(handle.wait()),
+                |handle| drop(handle.drain(Duration::MAX)),
+                |handle| _ = handle.stopper().drain_within(Duration::MAX),
+            ];
+            for waits in waits {
+                let waited = ended_by_closure(workers, waits).unwrap_err();
+                assert!(waited.contains("a closure of a run waits for the end of that run"), "{waited}");
+            }
         }
     })
     .unwrap();
