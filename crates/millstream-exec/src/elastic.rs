@@ -115,8 +115,8 @@ pub struct LoadWindow {
     pub seconds: f64,
     /// The share of the time, from 0 to 1, in which the ring before the stage was full.
     pub full: f64,
-    /// How many shards can work at once: as many as there are cores that the run can use, or as the stage may have, if
-    /// shards have threads of their own and wait rather than compute.
+    /// How many shards can work at once: as many as there are cores for the run, and workers if their number is set; or
+    /// as many as the stage may have, if shards have threads of their own and wait rather than compute.
     pub cores: usize,
 }
 
@@ -181,7 +181,7 @@ impl Elastic {
             () if raised > shards => {
                 (self.raises + 1, 0, if self.raises > 0 { self.asked.max(raised) } else { raised })
             }
-            () if lowered * 2 <= shards => {
+            () if lowered * 2 <= shards || shards > self.most => {
                 (0, self.lowers + 1, if self.lowers > 0 { self.asked.max(lowered) } else { lowered })
             }
             () => (0, 0, 0),
@@ -343,6 +343,13 @@ mod tests {
         assert_eq!(raised.shards, 3);
         let why = "`work` gets 3 shards instead of 1: its input is full for 100% of the time, at 1000 numbers/s";
         assert_eq!(raised.reason, why);
+    }
+
+    #[test]
+    fn more_shards_than_the_most_are_too_many() {
+        let mut elastic = Elastic::of("work", 1..=4);
+        let decided: Vec<_> = (0..LOWER).filter_map(|_| elastic.decide(&window(5, 3500.0))).collect();
+        assert_eq!(decided.iter().map(|decision| decision.shards).collect::<Vec<_>>(), [4]);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! A thread that measures a run, asks for a number of shards, and upgrades the run to it.
 
 use super::{Elastic, ElasticDecision, LoadWindow};
+use crate::bottleneck::{Load, Scales};
 use crate::handle::Upgrader;
 use crate::keeps::{RingBackend, RingRunner};
 use crate::observer::{Counters, Observer};
+use crate::pool::Pool;
 use crate::pool::placing::note;
 use crate::{Handle, RingShape, Upgrade, UpgradeError};
 use millstream_core::{Arrow, Deploy, Item, Val};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,9 +17,11 @@ use std::time::{Duration, Instant};
 const LOOKS: u32 = 20;
 
 /// Changes a run by its load, until it is dropped or the run ends.
-#[derive(Debug)]
+#[must_use = "dropping it ends the changes"]
 pub struct ElasticRun {
     ends: Arc<Ends>,
+    /// Weak: this may outlive the run.
+    pool: Weak<Pool>,
     thread: Option<JoinHandle<Result<(), UpgradeError>>>,
 }
 
@@ -44,12 +48,17 @@ impl Ends {
 
 impl ElasticRun {
     /// Ends the changes; the run goes on. This waits for a change that is under way, as a drop does: the calling thread
-    /// must not be the one that takes what the sink sends.
+    /// must not be the one that takes what the sink sends. A drop in a closure of the run does not wait.
     ///
     /// # Errors
     ///
     /// If an upgrade was refused. The run has gone on with the shards that it had, and no change was made since.
+    ///
+    /// # Panics
+    ///
+    /// In a closure of the run, for which the change would wait.
     pub fn finish(mut self) -> Result<(), UpgradeError> {
+        self.pool.upgrade().iter().for_each(|pool| pool.assert_outside());
         self.end()
     }
 
@@ -57,6 +66,10 @@ impl ElasticRun {
         *self.ends.unwanted.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.ends.changed.notify_all();
         let Some(thread) = self.thread.take() else { return Ok(()) };
+        // Its change may wait for the closure that drops this. It ends by itself.
+        if self.pool.upgrade().is_some_and(|pool| pool.worker_calls()) {
+            return Ok(());
+        }
         thread.join().unwrap_or_else(|payload| {
             let why = millstream_core::failure::into_message(payload);
             Err(UpgradeError::Panicked(why))
@@ -67,6 +80,12 @@ impl ElasticRun {
 impl Drop for ElasticRun {
     fn drop(&mut self) {
         let _ = self.end();
+    }
+}
+
+impl std::fmt::Debug for ElasticRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ElasticRun").finish_non_exhaustive()
     }
 }
 
@@ -109,8 +128,9 @@ impl<O, R: RingRunner> Handle<O, R> {
             upgrader: self.upgrader(),
             ends: ends.clone(),
         };
+        let pool = Arc::downgrade(&self.started.pool);
         let thread = std::thread::Builder::new().name("millstream-elastic".to_owned());
-        Ok(ElasticRun { ends, thread: Some(thread.spawn(move || driver.drive(version))?) })
+        Ok(ElasticRun { ends, pool, thread: Some(thread.spawn(move || driver.drive(version))?) })
     }
 }
 
@@ -169,7 +189,10 @@ impl<R: RingRunner> Driver<R> {
             return Some(None);
         }
         let loads = self.observer.loads(&self.before, &self.now, None);
-        let load = loads.stages.iter().find(|load| load.stage == self.elastic.stage);
+        // An end can have the name of the stage.
+        let of_stage = |load: &&Load| load.stage == self.elastic.stage && load.scales != Scales::End;
+        let load = loads.stages.iter().find(of_stage);
+        let workers = self.upgrader.pool.controller().most();
         let on_core = loads.threads.map_or(1.0, |threads| {
             let runnable = threads.ran + threads.waited;
             if runnable > 0.0 { threads.ran / runnable } else { 1.0 }
@@ -182,7 +205,7 @@ impl<R: RingRunner> Driver<R> {
             seconds: loads.seconds,
             full: f64::from(full) / f64::from(LOOKS),
             // Shards with threads of their own wait for something other than a core.
-            cores: if load.own_thread { self.elastic.most } else { loads.cores },
+            cores: if load.own_thread { self.elastic.most } else { loads.cores.min(workers) },
         });
         std::mem::swap(&mut self.before, &mut self.now);
         Some(window)

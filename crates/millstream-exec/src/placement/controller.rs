@@ -153,6 +153,11 @@ impl Controller {
         self.workers
     }
 
+    /// The most workers that the run can have, with enough tasklets.
+    pub(crate) fn most(&self) -> usize {
+        self.wanted.map_or(self.workers, |wanted| wanted.most(usize::MAX))
+    }
+
     pub(crate) fn note(&mut self, decision: String) {
         self.unreported.push(decision.clone());
         // Bounded: a run of months makes many decisions. The first one says what was asked for.

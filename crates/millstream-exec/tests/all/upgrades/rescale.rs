@@ -1,8 +1,12 @@
 //! The number of shards changes while a run goes on.
 
 use super::number;
+use crate::handed_in::handed_in;
 use millstream_core::{Arrow, Bound, FeedbackExt, KeysExt, ModelExt, pipeline};
-use millstream_exec::{Elastic, JobExt, Pipeline, Rings, Runner, sink, source};
+use millstream_exec::{Elastic, ElasticRun, JobExt, Pipeline, Rings, Runner, sink, source};
+use millstream_testkit::within;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Running sums of 106 keys, of which 90 are remembered at once; the loop keeps a state of each key as well. The keys
@@ -102,6 +106,78 @@ fn more_shards_than_cores_wait_at_once() {
     elastic.finish().unwrap();
     drop(sender);
     run.wait().unwrap();
+}
+
+/// More shards than workers would only take turns.
+#[test]
+fn a_stage_gets_no_more_shards_than_there_are_workers() {
+    let version = |k: usize| {
+        let work = |x: &u64| {
+            std::thread::sleep(Duration::from_millis(1));
+            *x
+        };
+        pipeline::<u64>().shard(k, |p| p.map(work).named("work"))
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().workers(1).ring(64).start(version(1).from(receiver).to(sink::last())).unwrap();
+    let elastic = run.elastic(Elastic::of("work", 1..=4).window(Duration::from_millis(10)), version).unwrap();
+    (0..400).for_each(|x| sender.send(x).unwrap());
+    elastic.finish().unwrap();
+    drop(sender);
+    let (last, report) = run.wait().unwrap();
+    assert_eq!((last, report.changes.len()), (Some(399), 0), "{:?}", report.decisions);
+}
+
+/// The source is no stage.
+#[test]
+fn the_load_of_a_stage_with_the_name_of_the_source_is_its_own() {
+    let version = |k: usize| pipeline::<u64>().shard(k, |p| p.map(|x| x + 1).named("source"));
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().start(version(1).from(receiver).to(sink::last())).unwrap();
+    let elastic = Elastic::of("source", 2..=2).window(Duration::from_millis(10));
+    let elastic = run.elastic(elastic, version).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while run.changes().is_empty() {
+        assert!(Instant::now() < until);
+        std::thread::yield_now();
+    }
+    elastic.finish().unwrap();
+    drop(sender);
+    let (_, report) = run.wait().unwrap();
+    let reason = report.changes[0].reason.as_deref().unwrap();
+    assert!(reason.starts_with("`source` gets 2 shards instead of 1: "), "{reason}");
+}
+
+/// The change waits for the closure, which does not wait for the change.
+#[test]
+fn the_changes_may_be_ended_in_a_closure_of_the_run() {
+    within(Duration::from_secs(60), || {
+        let (made, has_made) = channel();
+        let changes: Arc<Mutex<Option<ElasticRun>>> = Arc::default();
+        let (inside, has_made) = (changes.clone(), Arc::new(Mutex::new(has_made)));
+        let version = move |k: usize| {
+            let (inside, has_made) = (inside.clone(), has_made.clone());
+            let work = move |x: &u64| {
+                if *x == 5 {
+                    let elastic = handed_in(&inside);
+                    has_made.lock().unwrap().recv().unwrap();
+                    drop(elastic);
+                }
+                *x
+            };
+            pipeline::<u64>().shard(k, |p| p.map(work.clone()).named("work"))
+        };
+        let run = Rings::new().start(version(1).from(0..10).to(sink::last())).unwrap();
+        // It has fewer shards than it gets at least.
+        let elastic = Elastic::of("work", 2..=2).window(Duration::from_millis(10));
+        let asked = move |k| {
+            made.send(()).unwrap();
+            version(k)
+        };
+        *changes.lock().unwrap() = Some(run.elastic(elastic, asked).unwrap());
+        assert_eq!(run.wait().unwrap().0, Some(9));
+    })
+    .unwrap();
 }
 
 /// A stage that is busy gets more shards, and fewer once it has less to do. Then nothing changes: no decision is taken
