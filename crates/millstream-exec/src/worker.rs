@@ -37,6 +37,8 @@ const AT_HAND: Duration = Duration::from_millis(1);
 /// second take a hundredth of a core.
 const MET: Duration = Duration::from_millis(10);
 const MET_OFTEN: u32 = 10;
+/// How many times a thread looks that has a single tasklet, before it parks.
+const MET_LOOKS: u32 = 100;
 
 /// Decides which rounds are timed. Reading the clock at every step would cost a tenth of the speed of cheap stages; it
 /// is read once a round.
@@ -234,16 +236,35 @@ fn stand_by(pool: &Pool, worker: usize, version: u64) {
 /// Runs one tasklet that may block, until it is done or the run is stopped.
 pub(crate) fn work_alone(pool: &Arc<Pool>, roster: &Roster, index: usize) {
     let task = &roster.tasks[index];
-    // A lock that another thread holds for a moment is no reason to park.
+    let mut met = 0;
     let moved = || match pool.step(roster, index, &mut Some(Instant::now())) {
         // A new version of the pipeline may have replaced it.
         Some(0) if !task.done.load(Ordering::Relaxed) => None,
         moved => Some(moved),
     };
     let input = task.watched.probe.reads();
-    while !task.done.load(Ordering::Relaxed) && pool.shared.wait_for_if(moved, input.as_ref()).is_some() {
-        pool.shared.signal.notify_progress();
+    while !task.done.load(Ordering::Relaxed) {
+        match pool.shared.wait_for_if(moved, input.as_ref()) {
+            Some(Some(_)) => {
+                met = 0;
+                pool.shared.signal.notify_progress();
+            }
+            Some(None) => {
+                met = (MET_LOOKS + MET_OFTEN).min(met + 1);
+                wait_for_lock(pool, met);
+            }
+            None => break,
+        }
     }
     pool.shared.signal.notify();
     pool.shared.surplus.notify();
+}
+
+/// Waits a while for the lock of a tasklet. A thread that only looks at the tasklet holds it for a moment; one that
+/// hands its state over holds it for as long as a migration takes.
+fn wait_for_lock(pool: &Pool, met: u32) {
+    let Some(often @ 1..) = met.checked_sub(MET_LOOKS) else { return std::thread::yield_now() };
+    let signal = &pool.shared.signal;
+    let ticket = signal.announce();
+    if pool.finished() { signal.withdraw(ticket) } else { signal.park_timeout(ticket, MET * often) }
 }

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use millstream_core::{Arrow, pipeline};
-use millstream_exec::{JobExt, JobRefExt, Rings, Runner, Wait, source};
+use millstream_exec::{JobExt, JobRefExt, Rings, Runner, Upgrade, Wait, source};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -72,6 +72,35 @@ fn during_a_long_step(never: &Receiver<()>) {
         run.wait().unwrap();
         assert!(was_idle, "{wait}: more than 1% during a long step");
     }
+}
+
+/// A value comes while a state is handed over: the thread of the stage that blocks waits for its tasklet.
+#[test]
+fn a_migration_takes_no_processor_time_elsewhere() {
+    let _alone = alone();
+    let (_sender, never) = channel::<()>();
+    let version = || pipeline::<u64>().map_blocking(|x| *x).scan(0, |sum: &mut u64, x| *sum + *x).named("sum");
+    let (values, source) = source::channel(4);
+    let run = Rings::new().start(version().from(source).to_each(|_, _| ())).unwrap();
+    values.send(1).unwrap();
+    let (go, went) = channel::<()>();
+    let (entered, enters) = channel();
+    let went = Mutex::new(went);
+    let next = Upgrade::to(version()).migrate("sum", move |sum: u64| {
+        entered.send(()).unwrap();
+        let _ = went.lock().unwrap().recv();
+        sum
+    });
+    let upgrader = run.upgrader();
+    let upgraded = std::thread::spawn(move || upgrader.upgrade(next));
+    enters.recv().unwrap();
+    values.send(2).unwrap();
+    let took = idle(&never, Duration::from_millis(500));
+    drop(go);
+    upgraded.join().unwrap().unwrap();
+    drop(values);
+    assert_eq!(run.wait().unwrap().1.values, 2);
+    assert!(took <= 10, "{took} hundredths of a second in half a second");
 }
 
 /// A run that ends waits for a stage that does not return, and for the thread that waits with it.
