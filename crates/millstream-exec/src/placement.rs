@@ -1,8 +1,8 @@
 //! Placement: which worker runs what, as contiguous groups of stages with balanced load.
 //!
-//! The load of a stage is measured: the numbers that it moved times what a number costs. How many workers there are is
-//! tried out by the [`Controller`], unless it is set. What was decided, and by which figures, is in the run's report;
-//! `Rings::explain` says beforehand what a run would decide.
+//! The load of a stage is measured: the numbers that it has moved since the pipeline was last changed, times what a
+//! number costs. How many workers there are is tried out by the [`Controller`], unless it is set. What was decided, and
+//! by which figures, is in the run's report; `Rings::explain` says beforehand what a run would decide.
 
 mod controller;
 

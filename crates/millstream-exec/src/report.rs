@@ -103,6 +103,9 @@ pub struct StageReport {
     pub empties: u64,
     /// How many steps moved 1, 2 to 3, 4 to 7, ... numbers, while the run was [observed](crate::Handle::observe).
     pub batches: [u64; BATCHES],
+    /// Whether it is the source or the sink: a stage can have the name of one.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) is_end: bool,
 }
 
 impl StageReport {
@@ -162,6 +165,7 @@ impl StageReport {
             looked_at: published,
             empties: 0,
             batches: [0; BATCHES],
+            is_end: true,
         };
         stages.insert(0, source);
     }
@@ -221,20 +225,20 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Of a run that the calling thread does, before it has done anything.
-    pub(crate) fn of_caller() -> Self {
-        Report {
-            outcome: RunOutcome::End,
     /// How many numbers the sink has seen in this run.
     pub(crate) fn numbers_of_run(&self) -> u64 {
         self.numbers.0.saturating_sub(self.first.0)
     }
 
+    /// Of a run that the calling thread does, before it has done anything.
+    pub(crate) fn of_caller() -> Self {
+        Report {
+            outcome: RunOutcome::End,
+            first: SequenceNumber(0),
             numbers: SequenceNumber(0),
             values: 0,
             workers: 0,
             cores: Cores::of_caller(),
-            first: SequenceNumber(0),
             pinned: Vec::new(),
             tasklets: 0,
             ring_bytes: 0,

@@ -50,6 +50,8 @@ pub(crate) struct Task {
     moved: AtomicU64,
     /// How many of them moved in steps of another task.
     elsewhere: AtomicU64,
+    /// How many of them had moved when the pipeline was last changed.
+    weighed_from: AtomicU64,
     /// Steps that moved something.
     pub(crate) steps: AtomicU64,
     timed_moved: AtomicU64,
@@ -96,6 +98,7 @@ impl Task {
             replaced: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             elsewhere: AtomicU64::new(0),
+            weighed_from: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             timed_moved: AtomicU64::new(0),
             timed_ns: AtomicU64::new(0),
@@ -233,6 +236,7 @@ impl Task {
             looked_at: empties.looked_at,
             empties: empties.empty,
             batches: self.watched.batches(),
+            is_end: matches!(self.watched.role, Role::Source | Role::Sink),
         }
     }
 

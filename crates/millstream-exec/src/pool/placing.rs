@@ -1,4 +1,5 @@
 use super::Pool;
+use super::roster::Roster;
 use crate::placement::{Controller, Scratch, Verdict, cut};
 use crate::task::Task;
 use std::sync::{Arc, MutexGuard};
@@ -85,11 +86,76 @@ fn place(pool: &Arc<Pool>, controller: &mut Controller) -> std::io::Result<()> {
         controller.note(refused);
     }
     let Scratch { loads, cuts } = &mut controller.scratch;
-    loads.clear();
-    let load = |task: &Task| task.cost().map_or(0.0, |cost| cost * task.moved() as f64);
     let roster = pool.roster();
-    loads.extend(roster.cooperative().map(|together| together.map(load).sum::<f64>()));
+    weigh(&roster, loads);
     cut(loads, workers, cuts);
     pool.place(&roster, cuts);
     started
+}
+
+/// What each entry that workers share has worked since the pipeline was last changed.
+fn weigh(roster: &Roster, loads: &mut Vec<f64>) {
+    loads.clear();
+    loads.extend(roster.cooperative().map(|together| together.map(Task::load).sum::<f64>()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weigh;
+    use crate::placement::Controller;
+    use crate::pool::Pool;
+    use crate::shared::Shared;
+    use crate::task_probe::TaskProbe;
+    use crate::tasklet::{Progress, Tasklet};
+    use crate::wait::{IdleStrategy, Wait};
+    use crate::watched::Role;
+    use crate::wiring::Named;
+    use millstream_core::Plan;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    /// Moves many numbers a step.
+    struct Mover;
+
+    impl Tasklet for Mover {
+        fn step(&mut self) -> Progress {
+            Progress::moved(1 << 20)
+        }
+
+        fn failed_at(&self) -> Option<u64> {
+            None
+        }
+
+        fn backlog(&self) -> u64 {
+            0
+        }
+
+        fn probe(&self) -> TaskProbe {
+            TaskProbe::default()
+        }
+    }
+
+    /// A source that has worked for long does not outweigh the stages of a new version.
+    #[test]
+    fn a_new_version_is_placed_by_what_was_worked_since_it_began() {
+        let plan = Plan::default();
+        let shared = Arc::new(Shared::new(IdleStrategy::of(Wait::Phased, 1)));
+        let named = |at: usize, role| Named::apart(at.to_string(), role, at, Box::new(Mover));
+        let first = vec![named(0, Role::Source), named(1, Role::SideOutput)];
+        let controller = Controller::fixed(1, String::new());
+        let pool = Pool::new(first, 1, shared, controller, None, None, &plan);
+        let mut loads = Vec::new();
+        let mut step = |tasks: std::ops::Range<usize>| {
+            let roster = pool.roster();
+            for task in tasks {
+                (0..1000).for_each(|_| _ = pool.step(&roster, task, &mut Some(Instant::now())));
+            }
+            weigh(&roster, &mut loads);
+            loads.iter().map(|load| *load > 0.0).collect::<Vec<_>>()
+        };
+        assert_eq!(step(0..2), [true, true]);
+        pool.replace((1..4).map(|at| named(at, Role::SideOutput)).collect(), None, &plan);
+        assert_eq!(step(0..0), [false; 4]);
+        assert_eq!(step(1..3), [false, true, true, false]);
+    }
 }

@@ -73,6 +73,7 @@ impl Pool {
         let mut controller = self.controller();
         let mut placed = self.placed();
         let roster = Arc::new(next(&placed.roster));
+        roster.tasks.iter().for_each(|task| task.weigh_from_now());
         placed.moved_before += placed.roster.moved().saturating_sub(roster.moved());
         cut_evenly(roster.cooperative.len(), controller.workers(), &mut placed.cuts);
         self.shared.idle.apart(roster.own_threads());
@@ -116,7 +117,8 @@ fn has_retired(task: &&Arc<Task>) -> bool {
 pub(super) fn add_retired(stages: &mut Vec<StageReport>, retired: &[StageReport]) {
     let mut added = vec![false; stages.len()];
     for stage in retired {
-        let same = |(other, _): &(&StageReport, &bool)| other.name == stage.name;
+        // A stage can have the name of an end.
+        let same = |(other, _): &(&StageReport, &bool)| (&other.name, other.is_end) == (&stage.name, stage.is_end);
         let place = stages.iter().zip(&added).position(|row| same(&row) && !*row.1);
         if let Some(place) = place {
             stages[place].add(stage);
@@ -124,7 +126,7 @@ pub(super) fn add_retired(stages: &mut Vec<StageReport>, retired: &[StageReport]
             continue;
         }
         let last = stages.iter().zip(&added).rposition(|row| same(&row));
-        let sink = stages.len() - usize::from(stages.last().is_some_and(|last| last.name == "sink"));
+        let sink = stages.len() - usize::from(stages.last().is_some_and(|last| last.is_end));
         let place = last.map_or(sink, |last| last + 1);
         stages.insert(place, StageReport { left: 0, ..stage.clone() });
         added.insert(place, true);

@@ -29,6 +29,17 @@ impl Task {
         (moved > 0).then(|| ns as f64 / moved as f64)
     }
 
+    /// The nanoseconds that it has worked since the pipeline was last changed: those of all tasks are of the same time.
+    pub(crate) fn load(&self) -> f64 {
+        let moved = self.moved().saturating_sub(self.weighed_from.load(Ordering::Relaxed));
+        self.cost().map_or(0.0, |cost| cost * moved as f64)
+    }
+
+    /// Its load counts from now on.
+    pub(crate) fn weigh_from_now(&self) {
+        self.weighed_from.store(self.moved(), Ordering::Relaxed);
+    }
+
     pub(super) fn time(&self, moved: u64, took: Duration) {
         let ns = took.as_nanos() as u64;
         // A step that moves nothing does not count towards the cost of a number. It can still take long: it may drop

@@ -31,6 +31,30 @@ fn counters_are_those_of_the_observers_version() {
     assert_eq!(counters.rings[1].produced, 102);
 }
 
+/// Nor does one that was filled by the observer of an earlier run.
+#[test]
+fn counters_are_those_of_the_observers_run() {
+    let mut counters = Counters::default();
+    for numbers in [100, 3] {
+        let run = Rings::new().start(pipeline::<u64>().map(|x| x + 1).from(0..numbers).to(sink::last())).unwrap();
+        let observer = run.observer();
+        run.wait().unwrap();
+        observer.read(&mut counters);
+        // And END.
+        assert_eq!(counters.rings.iter().map(|ring| ring.produced).collect::<Vec<_>>(), [numbers + 1; 2]);
+    }
+}
+
+/// A stage with the name of an end has the counters of its earlier version, and the end has its own.
+#[test]
+fn stages_and_ends_of_the_same_name_are_apart() {
+    let named = || pipeline::<u64>().map(|x| x + 1).named("source").map(|x| x + 1).named("sink");
+    let rings = Rings::new().upgrade_at(number(50), named());
+    let (_, report) = rings.run(named().from(source::ready(0..100)).to(sink::last())).unwrap();
+    let rows: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.moved)).collect();
+    assert_eq!(rows, [("source", 101), ("source", 101), ("sink", 101), ("sink", 101)]);
+}
+
 /// The time before the last version is not in the loads, as its work is not: that would make all stages look idle.
 #[test]
 fn the_loads_are_those_of_the_last_version() {
