@@ -20,6 +20,8 @@ pub use cores::Cores;
 pub use host::is_here;
 pub use memory::{LimitedBy, MemoryLimit};
 pub(crate) use pin::Pins;
+#[cfg(feature = "tokio")]
+pub(crate) use pin::{allow, allowed};
 pub use pin::{physical_cores, pin_to_physical_core};
 
 use lately::Lately;

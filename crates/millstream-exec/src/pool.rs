@@ -305,7 +305,8 @@ impl Pool {
         let pool = self.clone();
         self.working.fetch_add(1, Ordering::SeqCst);
         self.alive.fetch_add(1, Ordering::SeqCst);
-        let thread = std::thread::Builder::new().name(name).spawn(move || {
+        // A thread's name has no such bytes.
+        let thread = std::thread::Builder::new().name(name.replace('\0', "")).spawn(move || {
             // A pinned worker may have started it.
             pool.pins.iter().for_each(Pins::unpin);
             pool.starts_here();

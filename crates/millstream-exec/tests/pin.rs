@@ -88,6 +88,19 @@ fn threads_that_an_upgrade_starts_are_not_pinned() {
     assert_eq!(run.wait().unwrap().0, [String::new(), mask()]);
 }
 
+/// Nor are those of the runtime around its futures, which a pinned worker starts.
+#[test]
+#[cfg(feature = "tokio")]
+fn threads_of_a_runs_runtime_are_not_pinned() {
+    use millstream_core::AsyncExt;
+    let p = pipeline::<u64>().map_async(1, |_| async {
+        let task = tokio::spawn(async { mask() }).await.unwrap();
+        (task, tokio::task::spawn_blocking(mask).await.unwrap())
+    });
+    let rings = Rings::new().workers(1).pin_workers(true);
+    assert_eq!(rings.collect(p.from(source::ready(0..1))).unwrap(), [(mask(), mask())]);
+}
+
 #[test]
 fn the_calling_thread_is_not_pinned() {
     let before = mask();

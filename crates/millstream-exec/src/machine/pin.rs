@@ -106,8 +106,16 @@ pub fn physical_cores() -> Result<Vec<usize>, String> {
 }
 
 /// The cores that the calling thread may use, in ascending order.
-pub(super) fn allowed() -> Result<Vec<usize>, String> {
+pub(crate) fn allowed() -> Result<Vec<usize>, String> {
     system::allowed()
+}
+
+/// Lets the calling thread run on these cores, if there are any. A thread begins on the cores of the thread that starts
+/// it, which may be a pinned worker.
+#[cfg(feature = "tokio")]
+pub(crate) fn allow(cores: &[usize]) {
+    // A system that refuses this has not pinned the other thread either.
+    let _ = system::allow(cores);
 }
 
 #[cfg(target_os = "linux")]

@@ -1,3 +1,4 @@
+use crate::machine::{allow, allowed};
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime, RuntimeFlavor};
 
@@ -8,6 +9,8 @@ pub(crate) struct Reactor {
     current: Option<Handle>,
     /// The run's own runtime, from its first future on.
     own: OnceLock<Runtime>,
+    /// The cores on which the threads of that runtime run; none if they are unknown.
+    cores: Vec<usize>,
 }
 
 impl Reactor {
@@ -17,7 +20,7 @@ impl Reactor {
         let current = Handle::try_current().ok().filter(|current| {
             current.runtime_flavor() != RuntimeFlavor::CurrentThread && current.metrics().num_workers() > 1
         });
-        Reactor { current, own: OnceLock::new() }
+        Reactor { current, own: OnceLock::new(), cores: allowed().unwrap_or_default() }
     }
 
     /// # Panics
@@ -26,15 +29,17 @@ impl Reactor {
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
         match &self.current {
             Some(current) => current.enter(),
-            None => self.own.get_or_init(started).enter(),
+            None => self.own.get_or_init(|| started(self.cores.clone())).enter(),
         }
     }
 }
 
-/// One thread for timers, sockets, and the tasks that futures spawn.
-fn started() -> Runtime {
+/// One thread for timers, sockets, and the tasks that futures spawn; and those for what blocks there.
+fn started(cores: Vec<usize>) -> Runtime {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1).thread_name("millstream-tokio").enable_all();
+    // A pinned worker may start them.
+    builder.on_thread_start(move || allow(&cores));
     builder.build().unwrap_or_else(|error| panic!("tokio's runtime cannot be started: {error}"))
 }
 
