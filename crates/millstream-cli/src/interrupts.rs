@@ -262,6 +262,10 @@ impl<T: millstream_core::Item, X: Source<T>> Source<T> for Until<X> {
     const LOOP_BEHIND: bool = X::LOOP_BEHIND;
     const SLOTS: usize = X::SLOTS;
 
+    fn most_slots() -> usize {
+        X::most_slots()
+    }
+
     fn waits(&self) -> bool {
         self.0.waits()
     }

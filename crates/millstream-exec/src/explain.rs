@@ -50,7 +50,8 @@ impl Feed {
     /// ```
     #[must_use]
     pub fn of<T: Item, X: Source<T>>(source: &X) -> Self {
-        Feed::source_that::<T>(source.waits(), X::THREADS, most_slots::<T, X>())
+        let values = || Feed::source_that::<T>(source.waits(), X::THREADS, most_slots::<T, X>());
+        source.external_feed().unwrap_or_else(values)
     }
 
     /// From a source of this type: see [`of`](Feed::of) for one whose type has no name.
@@ -193,6 +194,23 @@ fn side_sinks(plan: &Plan) -> impl Iterator<Item = String> {
     letters.chain(plan.side_sinks.iter().map(|sink| sink.name.clone()))
 }
 
+/// How many of the tasklets that workers share are in a loop behind its first: one worker runs all of a loop.
+fn in_loops(plan: &Plan) -> usize {
+    let (mut behind, mut stages) = (0, plan.stages.iter().rev().peekable());
+    while let Some(last) = stages.next() {
+        if !last.serial {
+            continue;
+        }
+        // It writes the states of the loop, whose ring was made before those of the other stages in the loop.
+        let mut shared = last.tasklets;
+        while let Some(stage) = stages.next_if(|stage| stage.serial && stage.writes > last.writes) {
+            shared += if stage.blocking { 0 } else { stage.tasklets };
+        }
+        behind += shared.saturating_sub(1);
+    }
+    behind
+}
+
 /// How threads wait for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -256,9 +274,9 @@ impl Rings {
         let own_thread = blocking + side_sinks.len();
         // The sink is a tasklet as well.
         let tasklets = Tasklets { shared: shared + usize::from(feed.tasklet) + 1, own_thread };
-        let wanted = self.wanted(cores.usable);
-        let (first, most) = (wanted.first(tasklets.shared), wanted.most(tasklets.shared));
-        let why = self.why_workers(tasklets.shared);
+        let (wanted, entries) = (self.wanted(cores.usable), tasklets.shared.saturating_sub(in_loops(&plan)));
+        let (first, most) = (wanted.first(entries), wanted.most(entries));
+        let why = self.why_workers(entries);
         let others = own_thread + feed.threads;
         let wait = self.explain_wait(first + others, most + others, cores.usable);
         let blocking = plan.stages.iter().filter(|stage| stage.blocking);

@@ -144,8 +144,8 @@ impl Rings {
     ///
     /// Pinning works on Linux only. [`Report::pinned`](crate::Report::pinned) says which worker got which core, and
     /// [`Report::decisions`](crate::Report::decisions) why a worker has none: more workers than cores, a refused call,
-    /// another system. The run then goes on unpinned. Threads of sources and of blocking stages are not pinned, and two
-    /// pinned runs take the same cores.
+    /// another system. The run then goes on unpinned. Threads of sources, of blocking stages and of a run's own tokio
+    /// runtime are not pinned, and two pinned runs take the same cores.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -351,10 +351,10 @@ impl Rings {
         Wanted { asked: self.workers, cores }
     }
 
-    /// Why a run has this number of workers at most, for this many tasklets.
-    pub(crate) fn why_workers(&self, tasklets: usize) -> String {
+    /// Why a run has this number of workers at most, if this many can share the tasklets.
+    pub(crate) fn why_workers(&self, most: usize) -> String {
         match self.workers {
-            Some(n) if n > tasklets => format!("fixed: {n} were asked for, and only {tasklets} tasklets can be shared"),
+            Some(n) if n > most => format!("fixed: {n} were asked for, and only {most} can share the tasklets"),
             Some(_) => "fixed: as asked for".to_owned(),
             None => "automatic: 1 to begin with; another is kept if it moves at least 10% more".to_owned(),
         }

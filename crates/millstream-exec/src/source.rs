@@ -126,6 +126,12 @@ pub trait Source<T: Item> {
         Err(self)
     }
 
+    /// How a run on rings gets its values, if it fills the ring there by itself.
+    #[doc(hidden)]
+    fn external_feed(&self) -> Option<Feed> {
+        None
+    }
+
     /// Makes the senders of this source send no more, while the iterator still yields the values that were sent.
     #[doc(hidden)]
     fn closer(&self) -> Option<Closer> {

@@ -61,7 +61,7 @@ fn explanations_say_what_and_why() {
     let wc = plan("wc --explain --workers 9 --wait blocking");
     for part in [
         "usable cores:",
-        "at most 6 (fixed: 9 were asked for, and only 6 tasklets can be shared)",
+        "at most 6 (fixed: 9 were asked for, and only 6 can share the tasklets)",
         "6 shared by the workers, 0 with a thread of their own",
         "5, 32 bytes together (",
         "tunables:       rings of 16 slots, steps of at most 2048; \

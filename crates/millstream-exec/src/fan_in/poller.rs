@@ -174,7 +174,8 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
             match self.poll_into(state, &mut f) {
                 Ok(Polled::Nothing) => {
                     self.linger.forget();
-                    shared.signal.park_timeout(ticket, self.idle.map_or(left, |idle| left.min(idle)))
+                    let idle = self.idle.map_or(left, |idle| idle.max(Duration::from_millis(1)));
+                    shared.signal.park_timeout(ticket, left.min(idle))
                 }
                 polled => {
                     shared.signal.withdraw(ticket);

@@ -1,6 +1,7 @@
 use super::{ItemFormat, Plain, Poller};
 use crate::Source;
-use crate::source::{Closer, External};
+use crate::explain::Feed;
+use crate::source::{Closer, Connect, External};
 use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::collections::VecDeque;
@@ -30,6 +31,10 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
 
     fn external(self) -> Result<External<O::Item>, Self> {
         Ok(External(Box::new(self)))
+    }
+
+    fn external_feed(&self) -> Option<Feed> {
+        Some(Connect::feed(self))
     }
 
     fn closer(&self) -> Option<Closer> {

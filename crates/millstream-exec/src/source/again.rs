@@ -11,6 +11,10 @@ impl<T: Item, X: Source<T>, F: FnMut() -> X> Source<T> for Again<F> {
     const SLOTS: usize = X::SLOTS;
     const THREADS: usize = X::THREADS;
 
+    fn most_slots() -> usize {
+        X::most_slots()
+    }
+
     fn into_values(mut self) -> X::Values {
         (self.0)().into_values()
     }

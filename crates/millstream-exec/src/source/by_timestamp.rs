@@ -56,6 +56,10 @@ where
     const SLOTS: usize = X::SLOTS;
     const THREADS: usize = X::THREADS;
 
+    fn most_slots() -> usize {
+        X::most_slots()
+    }
+
     fn into_values(self) -> Self::Values {
         let sources: Vec<_> = self.sources.into_iter().map(|source| (0, source.into_values())).collect();
         let heads = sources.iter().map(|_| None).collect();

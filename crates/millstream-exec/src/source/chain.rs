@@ -30,6 +30,10 @@ impl<T: Item, X: Source<T>, Y: Source<T>> Source<T> for Chain<X, Y> {
     const SLOTS: usize = least(X::SLOTS, Y::SLOTS);
     const THREADS: usize = if X::THREADS > Y::THREADS { X::THREADS } else { Y::THREADS };
 
+    fn most_slots() -> usize {
+        least(X::most_slots(), Y::most_slots())
+    }
+
     fn into_values(self) -> Self::Values {
         self.first.into_values().chain(self.second.into_values())
     }

@@ -86,6 +86,10 @@ impl<T: Item> Source<T> for Receiver<T> {
         Ok(External(Box::new(self)))
     }
 
+    fn external_feed(&self) -> Option<Feed> {
+        Some(Connect::feed(self))
+    }
+
     fn closer(&self) -> Option<Closer> {
         Some(Closer { senders: Arc::new(self.output.clone()), shared: self.output.shared().clone() })
     }

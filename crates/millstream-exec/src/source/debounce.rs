@@ -53,6 +53,10 @@ impl<T: Item, X: Source<T>> Source<T> for Debounce<X> {
     const SLOTS: usize = X::SLOTS;
     const THREADS: usize = 1 + if X::THREADS > 1 { X::THREADS } else { 1 };
 
+    fn most_slots() -> usize {
+        X::most_slots()
+    }
+
     fn into_values(self) -> Debounced<T, X::Values> {
         let line = Latest { quiet: self.quiet, value: None, ended: false };
         let closer = self.source.closer();

@@ -1,4 +1,4 @@
-use super::{Closer, Connect, External, Source};
+use super::{Closer, Connect, External, Source, least};
 use crate::Wiring;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
@@ -43,6 +43,10 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
     const IN_LOOP: bool = X::IN_LOOP;
     const LOOP_BEHIND: bool = X::LOOP_BEHIND;
 
+    fn most_slots() -> usize {
+        least(SLOTS, X::most_slots())
+    }
+
     fn into_values(self) -> X::Values {
         self.0.into_values()
     }
@@ -54,6 +58,10 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
     fn external(self) -> Result<External<T>, Self> {
         let External(source) = self.0.external().map_err(Self)?;
         Ok(External(Box::new(FewSlots { source, slots: SLOTS })))
+    }
+
+    fn external_feed(&self) -> Option<Feed> {
+        Some(self.0.external_feed()?.at_most(SLOTS))
     }
 
     fn closer(&self) -> Option<Closer> {

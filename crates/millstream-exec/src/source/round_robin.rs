@@ -34,6 +34,10 @@ impl<T: Item, X: Source<T>> Source<T> for RoundRobin<X> {
     const SLOTS: usize = X::SLOTS;
     const THREADS: usize = X::THREADS;
 
+    fn most_slots() -> usize {
+        X::most_slots()
+    }
+
     fn into_values(self) -> Self::Values {
         InTurn { turns: self.sources.into_iter().map(Source::into_values).collect() }
     }

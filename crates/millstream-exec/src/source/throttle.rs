@@ -41,6 +41,10 @@ impl<T: Item, X: Source<T>> Source<T> for Throttle<X> {
     const SLOTS: usize = X::SLOTS;
     const THREADS: usize = if X::THREADS > 1 { X::THREADS } else { 1 };
 
+    fn most_slots() -> usize {
+        X::most_slots()
+    }
+
     fn into_values(self) -> Throttled<X::Values> {
         Throttled { values: self.source.into_values(), every: self.every, last: None }
     }

@@ -2,10 +2,10 @@
 
 use millstream_core::plan::Stage;
 use millstream_core::text::Block;
-use millstream_core::{Arrow, ModelExt, PartsExt, Retry, TryMapExt, pipeline};
+use millstream_core::{Arrow, FeedbackExt, ModelExt, PartsExt, Retry, TryMapExt, pipeline};
 use millstream_exec::{
-    Feed, Inline, JobExt, JobRefExt, LimitedBy, OptionsError, Queues, Report, Rings, RunError, RunOutcome, Runner,
-    Wait, sink, source,
+    Feed, Inline, JobExt, JobRefExt, LimitedBy, OptionsError, Poller, Queues, Report, Rings, RunError, RunOutcome,
+    Runner, Wait, fan_in, sink, source,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -141,6 +141,52 @@ fn a_run_is_as_it_was_explained() {
         let blocking: Vec<_> = explained.blocking.iter().map(|b| (&*b.stage, b.threads)).collect();
         assert_eq!(blocking, [("slow", 2), ("again", 1)]);
     }
+}
+
+/// One worker runs all of a loop, also of one around another.
+#[test]
+fn workers_of_loops_are_as_explained() {
+    let p = pipeline::<u64>()
+        .feedback(1, |p| p.map(|(x, s)| (x + s, s + 1)).feedback(2, |p| p.map(|(x, t)| (*x, t + 1))))
+        .feedback(3, |p| p.map(|(x, s)| (x ^ s, s + 1)))
+        .map(|x| x + 1);
+    for workers in [99, 4] {
+        let (rings, ready) = (Rings::new().workers(workers), source::ready(0..9_u64));
+        let explained = rings.explain(&p.plan(), Feed::of(&ready));
+        let report = rings.for_each((&p).from(ready), |_, _| ()).unwrap();
+        let most = format!("{} workers, as asked for", workers.min(5));
+        assert!(report.decisions[0].starts_with(&most), "{:?}", report.decisions);
+        assert_eq!(explained.workers.most, workers.min(5), "{explained}");
+        assert_eq!(explained.tasklets.shared, report.tasklets);
+    }
+}
+
+/// The name of a thread has no NUL, but that of a stage may.
+#[test]
+fn a_stage_with_a_nul_in_its_name_has_a_thread() {
+    let p = pipeline::<u64>().map_blocking(|x| x + 1).named("a\0b");
+    assert_eq!(Rings::new().collect((&p).from(0..3)).unwrap(), [1, 2, 3]);
+    assert_eq!(Queues::new().collect(p.from(0..3)).unwrap(), [1, 2, 3]);
+}
+
+/// What fills the ring of a run by itself is explained as the run takes it.
+#[test]
+fn a_run_of_senders_is_as_it_was_explained() {
+    fn compare(rings: &Rings, source: impl source::Source<String>) {
+        let p = pipeline::<String>().map(|x| x.len());
+        let explained = rings.explain(&p.plan(), Feed::of(&source));
+        let run = rings.start(p.from(source).to_each(|_, _| ())).unwrap();
+        run.begin_drain();
+        let ((), report) = run.wait().unwrap();
+        assert_eq!(explained.rings.bytes, report.ring_bytes, "{explained}");
+        assert_eq!(explained.tasklets.shared, report.tasklets);
+    }
+    let rings = Rings::new().ring(64);
+    compare(&rings, source::channel(16).1);
+    compare(&rings, source::few::<4, _>(source::channel(16).1));
+    let poller = || -> Poller<String> { fan_in(4).open(&rings).unwrap().1 };
+    compare(&rings, poller());
+    compare(&rings, source::few::<4, _>(poller()));
 }
 
 fn feed_of<X: source::Source<u64>>(_: &X) -> Feed {

@@ -297,7 +297,16 @@ fn joined_large_values_are_few() {
     let joined = source::join_by_number(1, few(), |x| *x, blocks(), |block| block.len() as u64);
     assert_eq!(slots::<(u64, Block), _>(&joined), 4);
     assert_eq!(slots::<Joined<u64, Block>, _>(&joined.outer()), 4);
-    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::timeout(blocks(), HOUR)), 16);
+    let silent = || source::timeout(blocks(), HOUR);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&silent()), 16);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::throttle(silent(), SHORT)), 16);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::debounce(silent(), SHORT)), 16);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::again(silent)), 16);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::round_robin([silent(), silent()])), 16);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::by_timestamp([silent()], |_: &_| 0)), 16);
+    assert_eq!(slots::<Result<Block, Elapsed>, _>(&source::few::<64, _>(silent())), 16);
+    assert_eq!(slots::<u64, _>(&source::chain(few(), source::few::<8, _>(0..9_u64))), 4);
+    assert_eq!(slots::<u64, _>(&source::few::<64, _>(few())), 4);
 }
 
 /// The model of a timeout says `None` where the source says `Elapsed`.
