@@ -11,7 +11,9 @@ pub use client::Client;
 pub use error::CallError;
 pub use reception::Reception;
 
-use crate::{BoxExt, BoxShape, BoxStage, Deployable, Edge, Handle, JobExt, OneClock, Rings, RunError, Runner, Stage};
+use crate::{
+    BoxExt, BoxShape, BoxStage, Deployable, Edge, Handle, JobExt, OneClock, Rings, RunError, Runner, Stage, StagesOn,
+};
 use callers::Callers;
 use millstream_core::pipe::Id;
 use millstream_core::{AnyEdge, Arrow, Item, PartsExt, ViewExt, id, pipeline};
@@ -129,8 +131,11 @@ impl<Q: Item, A: Item + Clone> Service<Q, A> {
         let answers = answers.named("service");
         let answer = |_, (answer, request): (Option<&A>, &Request<Q, A>)| request.answer(answer.cloned());
         let run = rings.start(answers.from(arriving).to_each(answer))?;
-        let callers = Callers::of(&run.started.pool);
-        let client = reception.client(&run).running(callers);
+        let client = reception.client(&run);
+        let client = match rings.which_stages_on() {
+            StagesOn::Workers => client,
+            StagesOn::Source | StagesOn::Faster => client.running(Callers::of(&run.started.pool)),
+        };
         Ok((client, run))
     }
 }

@@ -4,7 +4,8 @@
 /// The workers run them in any case if a stage, a named sink or a receiver of dead letters has a thread of its own
 /// (`map_blocking`, `try_map_retry`, `tee_to`), while a snapshot or an upgrade is under way, if the values that the
 /// source's thread would gather have more than 256 bytes, and behind a [`Sender`](crate::Sender) that is no
-/// `BatchSender`. The output is the same on every thread.
+/// `BatchSender`. The output is the same on every thread. The callers of a `service` run its stages, if requests take
+/// little time, unless it is started with `Workers`.
 ///
 /// Behind a source of few slots, [`few`](fn@crate::source::few) or blocks of text, no value is gathered: with `Source`
 /// and `Faster`, the source's thread runs the stages after every value while other processes use the cores, and else

@@ -11,6 +11,7 @@
 use crate::baton::Baton;
 use crate::pool::roster::Roster;
 use crate::pool::{Pool, Round, Visit};
+use crate::source::InSource;
 use crate::watched::Role;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -117,6 +118,8 @@ impl Callers {
 
     /// Runs the stages until no caller has left a request.
     fn work(&self, pool: &Pool, began: Instant) {
+        // The caller may be in the source of another run.
+        let _stages = InSource::none();
         let mut at_work = AtWork { baton: &self.baton, pool, leaves: true };
         if !pool.shared.together() {
             pool.shared.begin_together(false);

@@ -1,12 +1,15 @@
 //! The thread of a caller runs the stages of a service, and nothing else changes.
 
-use millstream_core::{Arrow, AsyncExt};
-use millstream_exec::{CallError, Client, Handle, requests, service};
+use millstream_core::{Arrow, AsyncExt, pipeline};
+use millstream_exec::{
+    CallError, Client, Handle, JobExt, Rings, Runner, Source, StagesOn, Stopper, requests, service, source,
+};
 use millstream_testkit::within;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::{ThreadId, current, sleep, spawn};
 use std::time::Duration;
@@ -50,6 +53,18 @@ fn a_request_that_is_only_sent_runs_on_the_workers() {
 }
 
 #[test]
+fn the_stages_stay_on_the_workers_if_that_is_set() {
+    within(LONG, || {
+        let rings = Rings::new().stages_on(StagesOn::Workers);
+        let (client, _run) = service(requests::<u64>().map(|_| current().id())).start_on(&rings).unwrap();
+        for _ in 0..500 {
+            assert_ne!(client.call_blocking(1).unwrap(), current().id());
+        }
+    })
+    .unwrap();
+}
+
+#[test]
 fn stages_that_take_long_run_on_the_workers() {
     let slow = service(requests::<u64>().map(|_| {
         sleep(Duration::from_millis(1));
@@ -59,6 +74,43 @@ fn stages_that_take_long_run_on_the_workers() {
     for _ in 0..50 {
         assert_ne!(client.call_blocking(1).unwrap(), current().id());
     }
+}
+
+/// A source inside a stage ends with its own run, and not with the one whose source calls the service.
+#[test]
+fn a_caller_in_a_source_does_not_end_the_sources_of_the_stages() {
+    within(LONG, || {
+        let of_caller: Arc<OnceLock<Stopper>> = Arc::default();
+        let stopper = of_caller.clone();
+        let (client, _service) = service(requests::<bool>().map(move |drains| {
+            let drain = |_: &u64| stopper.get().expect("it has begun").drain();
+            let inner = || source::throttle(0..3_u64, Duration::from_micros(100)).into_values();
+            (current().id(), if *drains { inner().inspect(drain).count() } else { 0 })
+        }))
+        .start()
+        .unwrap();
+        let (begins, begun) = channel();
+        let (says, said) = channel();
+        let values = std::iter::once_with(move || {
+            begun.recv().unwrap();
+            let here = |drains| client.call_blocking(drains).unwrap();
+            // What takes long runs on a worker from time to time.
+            let seen = loop {
+                until_here(|| here(false).0);
+                let (thread, values) = here(true);
+                if thread == current().id() {
+                    break values;
+                }
+            };
+            says.send(seen).unwrap();
+            0
+        });
+        let caller = Rings::new().start(pipeline::<u64>().map(|x| x + 1).from(values).to_each(|_, _| ())).unwrap();
+        assert!(of_caller.set(caller.stopper()).is_ok());
+        begins.send(()).unwrap();
+        assert_eq!(said.recv().unwrap(), 3);
+    })
+    .unwrap();
 }
 
 #[test]
