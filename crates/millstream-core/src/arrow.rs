@@ -330,7 +330,7 @@ pub trait Arrow:
         Then::new(self, Shard::new(k, body(id())))
     }
 
-    /// Names the last stage of this pipeline, in plans, reports and errors.
+    /// Names the last stage of this pipeline, in plans, reports and errors. An empty name is none.
     ///
     /// ```
     /// use millstream::prelude::*;

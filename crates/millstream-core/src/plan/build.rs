@@ -287,7 +287,7 @@ impl Describe {
         let node = self.node(kind);
         self.nodes[node].user_name = Some(name.to_owned());
         self.side_sinks.push(SideSink { name: name.to_owned(), reads: reads.rings.clone() });
-        self.last = Some(node);
+        // It has its name, and the pipeline goes on from the stage before it.
     }
 
     /// Adds `shard(k, body)`: k times as many tasklets run every stage of the body.
@@ -343,11 +343,12 @@ impl Describe {
         inside
     }
 
-    /// Describes `body`, and names the last stage or combinator in it.
+    /// Describes `body`, and names the last stage or combinator in it. An empty name is none.
     pub fn named(&mut self, name: &str, body: impl FnOnce(&mut Self) -> Port) -> Port {
         let before = self.last.take();
         let port = body(self);
         match self.last {
+            Some(_) if name.is_empty() => {}
             Some(last) => self.nodes[last].user_name = Some(name.to_owned()),
             None => {
                 self.warnings.push(Warning::NamesNothing { name: name.to_owned() });

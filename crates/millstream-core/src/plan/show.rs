@@ -45,7 +45,8 @@ fn rings(indices: &[usize]) -> String {
 
 impl Plan {
     fn ring(&self, index: usize) -> String {
-        let ring = &self.rings[index];
+        // A plan that was made by hand, or read, may lack it.
+        let Some(ring) = self.rings.get(index) else { return format!("r{index}") };
         let density = match (ring.dense, ring.slot_bytes) {
             (true, _) => "dense",
             // A slot of a sparse edge has at least a tag byte.

@@ -2,8 +2,9 @@
 
 use millstream_core::plan::Warning;
 use millstream_core::{
-    Arrow, AtEnd, Bound, FeedbackExt, FoldExt, KernelsExt, KeysExt, ModelExt, ModelSlots, PartsExt, Retry, ScanKernel,
-    SequenceNumber, StreamsExt, TryMapExt, Val, ViewExt, Window, WindowsExt, pipeline,
+    Arrow, AtEnd, Bound, FeedbackExt, FoldExt, KernelsExt, KeysExt, ModelExt, ModelSlots, PartsExt, Plan, Retry,
+    RunOutcome, ScanKernel, SequenceNumber, Shape, Sink, StreamsExt, TryMapExt, Val, ViewExt, Window, WindowsExt,
+    pipeline,
 };
 
 fn names(p: &impl Arrow) -> Vec<String> {
@@ -287,4 +288,40 @@ fn names_set_twice_or_on_nothing_have_a_warning() {
     assert_eq!(names(&p), ["a-2", "a", "a-3"]);
     let nothing = pipeline::<u64>().named("b");
     assert_eq!(nothing.plan().warnings, [Warning::NamesNothing { name: "b".into() }]);
+    let empty = pipeline::<u64>().map(|x| *x).named("").scan(0, |sum, x| *sum += x).named("");
+    assert_eq!(names(&empty), ["map-1", "scan-1"]);
+    assert_eq!(empty.plan().check_durable().unwrap_err().unnamed.len(), 1);
+}
+
+/// A sink has its own name.
+#[test]
+fn a_name_behind_a_named_sink_is_that_of_the_stage_before_it() {
+    let p = pipeline::<u64>().map(|x| *x).tee_to("log", Nothing).named("a").map(|x| *x).named("log");
+    let plan = p.plan();
+    assert_eq!((names(&p), &*plan.side_sinks[0].name), (vec!["a".to_owned(), "log-2".to_owned()], "log"));
+    assert_eq!(plan.warnings, [Warning::SameName { name: "log".into() }]);
+    let nothing = pipeline::<u64>().tee_to("log", Nothing).named("b");
+    assert_eq!(nothing.plan().warnings, [Warning::NamesNothing { name: "b".into() }]);
+}
+
+/// A sink that takes everything.
+#[derive(Clone)]
+struct Nothing;
+
+impl<A: Shape> Sink<A> for Nothing {
+    type Output = ();
+    type Error = std::convert::Infallible;
+
+    fn put(&mut self, _: SequenceNumber, _: A::Ref<'_>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn finish(self, _: RunOutcome) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_plan_without_rings_can_be_shown() {
+    assert!(Plan::default().to_string().contains("r0"));
 }
