@@ -59,6 +59,7 @@ impl<T: Item, O: ItemFormat<T>> MergeTasklet<T, O> {
     /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait.
     fn end(&mut self, moved: usize, laid: Laid) -> Progress {
         if !laid.waits && self.output.try_end(&self.shared.marks) {
+            self.shared.end_source();
             Progress { moved: moved + 1, ..Progress::DONE }
         } else {
             Progress { worked: laid.any, ..Progress::moved(moved) }

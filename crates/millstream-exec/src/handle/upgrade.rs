@@ -121,8 +121,9 @@ impl<R: RingRunner> Upgrader<R> {
             if pool.shared.marks.changing() {
                 return None;
             }
-            // Nothing is laid behind END, although the stages may have much left to do.
-            let too_late = pool.shared.source_has_ended() && pool.shared.marks.wants_change();
+            // Nothing is laid behind END, or by a source that was cancelled, although stages may have much left to do.
+            let source_ended = pool.shared.source_has_ended() || pool.source_is_done();
+            let too_late = source_ended && pool.shared.marks.wants_change();
             let ended = pool.finished() || too_late;
             let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             answer.or_else(|| ended.then_some(Err(UpgradeError::Ended)))
