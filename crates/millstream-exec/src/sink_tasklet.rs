@@ -41,13 +41,13 @@ impl<A, K> Left<A, K> {
     pub(crate) fn leave(&self, sink: K, seen: Seen) {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some((sink, seen));
     }
-}
-
 
     /// What this says of the sink; false if it is not left.
     pub(crate) fn look(&self, says: impl FnOnce(&K) -> bool) -> bool {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|(sink, _)| says(sink))
     }
+}
+
 /// The sink of a run that is over, whatever its type.
 pub(crate) trait Finish<O>: Send + Sync {
     /// The numbers that it has seen; `None` if its thread was lost.
