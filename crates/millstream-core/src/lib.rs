@@ -65,8 +65,8 @@ pub use plan::Plan;
 pub use random::SplitMix64;
 pub use sequence::SequenceNumber;
 pub use shape::{
-    AnyEdge, Choice, ChoiceShape, Distributed, Filtered, Flat, Item, ItemShape, Lens, Maybe, Merged, Nothing, OfPieces,
-    Otherwise, Pair, PairShape, Part, Partitioned, Projected, SameItem, Shape, ShownBy, Shows, SideBySide, Swapped,
-    Text, ToOwnedItem, Tuple, Twice, Val, lens,
+    AnyEdge, Choice, ChoiceShape, Distributed, Filtered, Flat, Item, ItemShape, Lends, Lens, Maybe, Merged, Nothing,
+    OfPieces, Otherwise, Pair, PairShape, Part, Partitioned, Projected, SameItem, Shape, ShownBy, Shows, SideBySide,
+    Swapped, Text, ToOwnedItem, Tuple, Twice, Val, lens,
 };
 pub use sink::{RunOutcome, Sink, SinkResult};

@@ -24,14 +24,16 @@ macro_rules! owned_as {
 
 mod any_edge;
 mod flat;
+mod lends;
 pub mod lens;
 mod part;
 mod rearranged;
 mod side_by_side;
 mod text;
 
-pub use any_edge::{AnyEdge, ItemShape};
+pub use any_edge::AnyEdge;
 pub use flat::{Flat, Tuple};
+pub use lends::{ItemShape, Lends};
 pub use lens::{ChoiceShape, Lens, PairShape};
 pub use part::{Maybe, Part, ShownBy, Shows};
 pub use rearranged::{Distributed, Nothing, Partitioned, Swapped, Twice};

@@ -7,7 +7,7 @@ pub use sync::SyncPolicy;
 
 use crate::named::named;
 use crate::time::{Clock, SystemClock};
-use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
+use millstream_core::{Lends, RunOutcome, SequenceNumber, Sink};
 use place::Place;
 use std::fs::File;
 use std::io::{Result, Write};
@@ -277,14 +277,14 @@ impl<C: Clock> FileSink<C> {
 
 impl<A, C> Sink<A> for FileSink<C>
 where
-    A: for<'a> Shape<Ref<'a>: AsRef<[u8]>>,
+    A: Lends<Lent: AsRef<[u8]>>,
     C: Clock + Send + 'static,
 {
     type Output = Position;
     type Error = std::io::Error;
 
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<()> {
-        self.write(number, value.as_ref())
+        self.write(number, A::lent(value).as_ref())
     }
 
     fn pause(&mut self) -> Result<()> {

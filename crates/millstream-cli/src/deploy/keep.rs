@@ -25,7 +25,7 @@ use crate::output::Output;
 use crate::progress;
 use crate::watching::Watching;
 use millstream_core::text::{Block, Piece};
-use millstream_core::{Arrow, Either, Item, SequenceNumber, Shape, Val};
+use millstream_core::{Arrow, Either, Item, Lends, SequenceNumber, Shape, Val};
 use millstream_exec::{Lasting, RunEnd, RunOutcome, Sink, Stopper, sink};
 use millstream_io::{FileSink, FileSinkOptions};
 use millstream_state::claims::OutputOf;
@@ -219,7 +219,10 @@ impl Runs {
         let retired = format!("--take-over: retired at number {at}, where {to} took over");
         match of {
             Of::State(link) => match offered::hand_over(&link, at, &self.interrupts) {
-                Ok(()) => self.say(&retired),
+                Ok(()) => {
+                    self.shown.is_taken_over();
+                    self.say(&retired);
+                }
                 Err(_) if self.interrupted() => {}
                 Err(why) => {
                     self.say(&format!("--take-over: {to} did not take over, so this process goes on: {why}"));
@@ -233,6 +236,7 @@ impl Runs {
             #[cfg(all(feature = "run", feature = "serve"))]
             Of::Clients(leaving) => {
                 if self.leaves(keep, program, leaving)? {
+                    self.shown.is_taken_over();
                     self.say(&retired);
                 }
             }
@@ -257,7 +261,7 @@ impl Runs {
         pipeline: &P,
     ) -> Outcome
     where
-        P: Lasting + Arrow<In = Val<Block>, Out: for<'a> Shape<Ref<'a> = Piece<'a>>>,
+        P: Lasting + Arrow<In = Val<Block>, Out: Lends<Lent = [u8]> + for<'a> Shape<Ref<'a> = Piece<'a>>>,
     {
         let wrong = |why: &str| {
             complaints.note(why);

@@ -1,26 +1,9 @@
 //! Edges whose shape is known only at run time.
 
-use super::{Filtered, Item, Lens, Merged, OfPieces, Otherwise, Phantom, Projected, SameItem, Shape, ToOwnedItem, Val};
+use super::{Item, Lens, OfPieces, Phantom, Shape, ToOwnedItem, Val};
 use crate::text::{Block, Piece};
 use crate::{Density, Sparse};
 use std::cmp::Ordering;
-
-/// A shape of single items: a stage on it borrows a `&Item` from each filled slot. Nothing to implement.
-///
-/// Rings, filters, dead letters, lanes and halves of pairs are such shapes. Pairs, choices and texts are not: their
-/// slots lend tuples, `Either`s and pieces.
-#[diagnostic::on_unimplemented(
-    message = "the edge `{Self}` does not carry single items",
-    label = "a stage on it borrows a tuple, an `Either` or a piece of text, and not a `&T`",
-    note = "a `map` makes one item of them: `.map(|(a, b)| ..)`",
-    note = "`boxed_exact` boxes a pipeline as it is; the type of the box then names the shapes of both ends"
-)]
-pub trait ItemShape: Shape {
-    /// The reference that a filled slot lends.
-    type Item: Item;
-    /// The item of a slot.
-    fn item<'a>(value: Self::Ref<'a>) -> &'a Self::Item;
-}
 
 /// An edge of `T`s of any shape, which a deployment knows only at run time. No value is copied.
 ///
@@ -61,54 +44,6 @@ impl OfPieces for AnyEdge<Block> {
     #[inline(always)]
     fn piece<'a>(value: Self::Ref<'a>) -> Piece<'a> {
         Piece::whole(value)
-    }
-}
-
-impl<T: Item> ItemShape for AnyEdge<T> {
-    type Item = T;
-    #[inline(always)]
-    fn item<'a>(value: Self::Ref<'a>) -> &'a T {
-        value
-    }
-}
-
-impl<T: Item, D: Density> ItemShape for Val<T, D> {
-    type Item = T;
-    #[inline(always)]
-    fn item<'a>(value: Self::Ref<'a>) -> &'a T {
-        value
-    }
-}
-
-impl<F: ItemShape> ItemShape for Filtered<F> {
-    type Item = F::Item;
-    #[inline(always)]
-    fn item<'a>(value: Self::Ref<'a>) -> &'a F::Item {
-        F::item(value)
-    }
-}
-
-impl<A: ItemShape, B: SameItem<A>> ItemShape for Merged<A, B> {
-    type Item = A::Item;
-    #[inline(always)]
-    fn item<'a>(value: Self::Ref<'a>) -> &'a A::Item {
-        A::item(value)
-    }
-}
-
-impl<A: ItemShape, B: SameItem<A>> ItemShape for Otherwise<A, B> {
-    type Item = A::Item;
-    #[inline(always)]
-    fn item<'a>(value: Self::Ref<'a>) -> &'a A::Item {
-        A::item(value)
-    }
-}
-
-impl<F: Shape, L: Lens<F, Target: ItemShape>> ItemShape for Projected<F, L> {
-    type Item = <L::Target as ItemShape>::Item;
-    #[inline(always)]
-    fn item<'a>(value: Self::Ref<'a>) -> &'a Self::Item {
-        <L::Target as ItemShape>::item(value)
     }
 }
 

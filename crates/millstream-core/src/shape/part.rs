@@ -1,6 +1,6 @@
 //! A part of every value, shown by a closure, and every number of an edge.
 
-use super::{Item, ItemShape, Lens, Phantom, Shape, ToOwnedItem, Val};
+use super::{Item, Lens, Phantom, Shape, ToOwnedItem, Val};
 use crate::{Density, Sparse};
 use std::marker::PhantomData;
 use std::{cmp::Ordering, fmt};
@@ -53,14 +53,6 @@ impl<F: Shape, T: Item, C: Shows<F, T>> Shape for Part<F, C, T> {
 }
 
 super::owns_its_item!([F: Shape, C: Shows<F, T>] Part<F, C, T>);
-
-impl<F: Shape, T: Item, C: Shows<F, T>> ItemShape for Part<F, C, T> {
-    type Item = T;
-    #[inline(always)]
-    fn item<'a>(value: Self::Ref<'a>) -> &'a T {
-        value
-    }
-}
 
 #[diagnostic::do_not_recommend]
 impl<F: Shape, T: Item, C: Shows<F, T>, L: Lens<Val<T>>> Lens<Part<F, C, T>> for L {

@@ -1,7 +1,7 @@
 //! A sink that posts values.
 
 use super::limits::NO_LIMIT;
-use millstream_core::{Retry, RunOutcome, SequenceNumber, Shape, Sink};
+use millstream_core::{Lends, Retry, RunOutcome, SequenceNumber, Sink};
 use std::time::Duration;
 use std::{error, fmt, mem};
 
@@ -245,15 +245,12 @@ fn agent(within: Duration) -> ureq::Agent {
     config.max_redirects(0).build().into()
 }
 
-impl<A: Shape> Sink<A> for PostSink
-where
-    for<'a> A::Ref<'a>: AsRef<[u8]>,
-{
+impl<A: Lends<Lent: AsRef<[u8]>>> Sink<A> for PostSink {
     type Output = Posted;
     type Error = PostError;
 
     fn put(&mut self, number: SequenceNumber, value: A::Ref<'_>) -> Result<(), PostError> {
-        let value = value.as_ref();
+        let value = A::lent(value).as_ref();
         if self.values > 0 && self.body.len() + value.len() > self.bytes {
             self.post()?;
         }

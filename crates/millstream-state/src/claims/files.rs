@@ -2,7 +2,7 @@
 
 use super::{ClaimingSink, Claims, OpenError};
 use crate::before;
-use millstream_core::{SequenceNumber, Shape};
+use millstream_core::{Lends, SequenceNumber};
 use millstream_io::time::Clock;
 use millstream_io::{FileSink, FileSinkOptions, Position};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ struct Held {
 /// contents](FileSinkOptions::after_contents).
 impl<A, C> ClaimingSink<A> for FileSinkOptions<C>
 where
-    A: for<'a> Shape<Ref<'a>: AsRef<[u8]>>,
+    A: Lends<Lent: AsRef<[u8]>>,
     C: Clock + Clone + Send + 'static,
 {
     type Open = FileSink<C>;
