@@ -43,6 +43,15 @@ impl<K: Key, S> KeyStates<K, S> {
     }
 }
 
+impl<K: Key, S> KeyStates<K, S> {
+    /// The same keys with the states that `f` makes of theirs, in no order: for a migration of a fold by key whose
+    /// states have another type in the new version.
+    #[must_use]
+    pub fn map_states<T>(self, mut f: impl FnMut(S) -> T) -> KeyStates<K, T> {
+        KeyStates(self.0.into_iter().map(|(key, state)| (key, f(state))).collect())
+    }
+}
+
 impl<K, S> KeyStates<K, S> {
     /// The size of the keys and states in memory, without what they own.
     pub(crate) fn bytes(&self) -> usize {

@@ -107,6 +107,28 @@ impl<S> Open<S> {
     }
 }
 
+impl<K: Ord, S> OpenFolds<K, S> {
+    /// The same windows with the states that `f` makes of theirs, in the order of the keys: for a migration of a fold
+    /// by window whose states have another type in the new version. `f` is called for windows that are open, and for
+    /// those that late values can still refine.
+    #[must_use]
+    pub fn map_states<T>(self, mut f: impl FnMut(S) -> T) -> OpenFolds<K, T> {
+        let OpenFolds { keys, due, idle, clock, looks } = self;
+        let keys = keys.into_iter().map(|(key, OfKey { windows, clock, dropped, rest })| {
+            let windows = windows.into_iter().map(|(start, open)| (start, open.map_state(&mut f))).collect();
+            (key, OfKey { windows, clock, dropped, rest })
+        });
+        OpenFolds { keys: keys.collect(), due, idle, clock, looks }
+    }
+}
+
+impl<S> Open<S> {
+    fn map_state<T>(self, f: impl FnOnce(S) -> T) -> Open<T> {
+        let Open { end, due, values, state, output, refines } = self;
+        Open { end, due, values, state: f(state), output, refines }
+    }
+}
+
 impl<S> OfKey<S> {
     const NONE: Self = OfKey { windows: BTreeMap::new(), clock: Clock::START, dropped: 0, rest: Rest::Awake };
 

@@ -1,7 +1,9 @@
 //! What becomes of states: moved, migrated, fresh, dropped.
 
 use super::number;
-use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, pipeline};
+use millstream_core::keys::KeyStates;
+use millstream_core::pipe::OpenFolds;
+use millstream_core::{Arrow, ClockExt, FeedbackExt, KeysExt, ModelExt, Window, WindowsExt, pipeline};
 use millstream_exec::{JobExt, Migrations, Rings, RunError, Runner, Upgrade, UpgradeError, sink, source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -229,4 +231,28 @@ fn a_stage_begins_fresh_if_that_is_said() {
         let rings = Rings::new().resume_changed(snapshot.clone(), keyed().plan(), rules);
         assert_eq!(rings.collect(keyed().from(3..8)).unwrap(), keyed().model(0..8)[3..], "{stage}");
     }
+}
+
+/// A version counts, and the next one sums up.
+#[test]
+fn a_migration_maps_the_states_of_keys_and_of_windows() {
+    let input = || source::ready((0..100).collect::<Vec<u64>>());
+    let by_key = |p: u64| move |x: &u64| x % p;
+    let old = pipeline::<u64>().fold_by(by_key(3), 0_u32, |n, _| *n += 1, u64::from).named("sums");
+    let new = pipeline::<u64>().fold_by(by_key(3), 0_u64, |sum, x| *sum += x, |sum| sum).named("sums");
+    let next = Upgrade::to(new).migrate("sums", |old: KeyStates<u64, u32>| old.map_states(|n| 1000 * u64::from(n)));
+    let ended = Rings::new().upgrade_at(number(50), next).collect(old.from(input()));
+    let sum = |key: u64| (50..100).filter(|x| x % 3 == key).sum::<u64>();
+    assert_eq!(ended, Ok(vec![vec![(0, 17000 + sum(0)), (1, 17000 + sum(1)), (2, 16000 + sum(2))]]));
+
+    let windows = || Window::tumbling(40).lateness(20);
+    let old = pipeline::<u64>().fold_windows(windows(), |x| *x, 0_u32, |n, _| *n += 1).named("sums");
+    let old = old.flatten().map(|window| (window.start, u64::from(window.state)));
+    let new = pipeline::<u64>().fold_windows(windows(), |x| *x, 0_u64, |sum, x| *sum += x).named("sums");
+    let new = new.flatten().map(|window| (window.start, window.state));
+    let next = Upgrade::to(new).migrate("sums", |old: OpenFolds<(), u32>| old.map_states(|n| 1000 * u64::from(n)));
+    let ended = Rings::new().upgrade_at(number(50), next).collect(old.from(input()));
+    // Both windows are open at number 50.
+    let sum = |numbers: std::ops::Range<u64>| numbers.sum::<u64>();
+    assert_eq!(ended, Ok(vec![(0, 40_000), (40, 10_000 + sum(50..80)), (80, sum(80..100))]));
 }
