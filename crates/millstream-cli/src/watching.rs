@@ -10,7 +10,7 @@ mod page;
 pub(crate) use page::on_upgrade;
 pub(crate) use page::{Shown, ended};
 
-use crate::config::RunConfig;
+use crate::config::{RunConfig, picture_to};
 use crate::message::{Complaints, cause, quoted};
 use millstream_exec::Observer;
 use millstream_observe::{Recorder, Watch};
@@ -67,8 +67,14 @@ impl Watching {
     pub(crate) fn end(self, run: usize, complaints: &Complaints) -> Option<Value> {
         if let Some((recorder, path)) = self.recorder {
             let path = numbered(&path, run);
-            if let Err(error) = std::fs::write(&path, recorder.finish().svg()) {
-                complaints.complain(&format!("{}: {}", quoted(path.as_os_str()), cause(&error)));
+            // The first name was checked with the flags, and may be a log by now.
+            let refused = (run > 1).then(|| picture_to("--record-picture", path.as_os_str()).err()).flatten();
+            let write = || {
+                let written = std::fs::write(&path, recorder.finish().svg());
+                written.map_err(|error| format!("{}: {}", quoted(path.as_os_str()), cause(&error)))
+            };
+            if let Err(why) = refused.map_or_else(write, Err) {
+                complaints.complain(&why);
             }
         }
         self.watch.map(|watch| serde_json::to_value(&*watch.finish()).expect("a frame is plain data"))

@@ -127,8 +127,8 @@ impl RowCounts {
         joins.map(count).collect()
     }
 
-    /// The rows that have come to a stage by its name in a plan. `source` and `sink` are the ends of the pipeline:
-    /// all sources, and all sinks. `None` for a stage that reads no rows.
+    /// The rows that have come to a stage by its name in a plan. `source` and `sink` are the ends of the pipeline,
+    /// also if a stage has such a name: all sources, and all sinks. `None` for a stage that reads no rows.
     ///
     /// ```
     /// use millstream::{mill::{FileBlocks, Program}, prelude::*};
@@ -138,6 +138,12 @@ impl RowCounts {
     /// program.pipeline.model(rows);
     /// let counts = ["source", "where", "count", "sink"].map(|stage| program.rows().of(stage));
     /// assert_eq!(counts, [Some(2), Some(2), Some(1), Some(1)]);
+    ///
+    /// let text = "let source = jsonl | where(.a > 0) | where(.a > 1); source | count";
+    /// let program = Program::load(text, 1, false)?;
+    /// let rows = FileBlocks::new(&program.sources[0], 0, "rows", &b"{\"a\":0}\n{\"a\":2}\n"[..], 1 << 20);
+    /// program.pipeline.model(rows);
+    /// assert_eq!(program.rows().of("source"), Some(2));
     /// # Ok::<(), millstream::registry::Wrong>(())
     /// ```
     #[must_use]
@@ -145,13 +151,11 @@ impl RowCounts {
         let rows = |count: &RowCount| count.0.load(Ordering::Relaxed);
         let is_of = |name: &str| stage.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         // A stage of several parts has its name before each of them.
-        let named = self.0.iter().filter(|(name, _)| is_of(name)).max_by_key(|(name, _)| name.len());
-        let end = match (named, stage) {
-            (Some((_, Counted { role: Role::None, .. })), _) => return None,
-            (Some((_, counted)), _) => return Some(rows(&counted.rows)),
-            (None, "source") => Role::Source,
-            (None, "sink") => Role::Sink,
-            (None, _) => return None,
+        let named = || self.0.iter().filter(|(name, _)| is_of(name)).max_by_key(|(name, _)| name.len());
+        let end = match stage {
+            "source" => Role::Source,
+            "sink" => Role::Sink,
+            _ => return named().filter(|(_, of)| of.role != Role::None).map(|(_, of)| rows(&of.rows)),
         };
         Some(self.0.iter().filter(|(_, counted)| counted.role == end).map(|(_, counted)| rows(&counted.rows)).sum())
     }

@@ -131,7 +131,7 @@ impl Snapshots {
             let line = json!({
                 "id": id, "at": at, "output_at": output_at, "epoch": epoch, "written_unix_ms": written_unix_ms,
                 "bytes": manifest.bytes(), "parts": parts, "source": manifest.source, "sink": manifest.sink,
-                "whole": whole,
+                "whole": self.verify.then_some(whole),
             });
             return format!("{line}\n");
         }

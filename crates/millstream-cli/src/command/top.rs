@@ -51,6 +51,9 @@ const EVERY: Duration = Duration::from_millis(250);
 /// The time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The most bytes of an answer, which has some two kilobytes for each stage of the run.
+const MOST: u64 = 1 << 30;
+
 /// The width of the output if there is no terminal.
 const COLUMNS: u16 = 120;
 
@@ -180,7 +183,8 @@ impl Page {
 
     /// The state of the run; `None` before there is a run.
     fn seen(&self) -> Result<Option<Seen>, ureq::Error> {
-        self.agent.get(format!("http://{}/plan.json", self.address)).call()?.body_mut().read_json()
+        let mut answer = self.agent.get(format!("http://{}/plan.json", self.address)).call()?;
+        answer.body_mut().with_config().limit(MOST).read_json()
     }
 }
 

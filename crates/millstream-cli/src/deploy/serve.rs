@@ -238,6 +238,7 @@ impl Runs {
             let ended = self.end(serving, watching);
             if handed_over.is_some_and(|handed_over| self.forwards(&server, &mut offer, handed_over, service.idle())) {
                 self.close(server);
+                self.shown.is_taken_over();
                 return ended.map(Ok);
             }
             let (client, again) = match ended.and_then(|()| self.again(service)) {

@@ -20,7 +20,10 @@ fn of_run(run: &Value) -> String {
         let _ = write!(table, ", {} {workers}, ended by {ending}", run["workers"]);
     }
     table.push('\n');
-    let rows: Vec<_> = run["stages"].as_array().into_iter().flatten().map(|stage| row(stage, run, seconds)).collect();
+    let stages = run["stages"].as_array().map_or(&[][..], |stages| &**stages);
+    let seen = |index: usize, stage: &Value| seen(run, stage, index == 0, index + 1 == stages.len());
+    let row = |(index, stage): (usize, &Value)| row(stage, seen(index, stage), seconds);
+    let rows: Vec<_> = stages.iter().enumerate().map(row).collect();
     if !rows.is_empty() {
         let header = COLUMNS.map(str::to_owned);
         let widths: Vec<usize> = (0..COLUMNS.len())
@@ -50,12 +53,22 @@ fn of_run(run: &Value) -> String {
     table
 }
 
-fn row(stage: &Value, run: &Value, seconds: f64) -> [String; COLUMNS.len()] {
+/// What observers saw of a stage. One between the ends may have the name of an end.
+fn seen<'a>(run: &'a Value, stage: &Value, first: bool, last: bool) -> Option<&'a Value> {
+    let name = stage["name"].as_str()?;
+    let (source, seen) = run["seen"]["stages"].as_array()?.split_first()?;
+    let (sink, between) = seen.split_last()?;
+    match name {
+        "source" if first => Some(source),
+        "sink" if last => Some(sink),
+        _ => between.iter().find(|seen| seen["name"] == name),
+    }
+}
+
+fn row(stage: &Value, seen: Option<&Value>, seconds: f64) -> [String; COLUMNS.len()] {
     let count = |name: &str| stage[name].as_u64().unwrap_or(0).to_string();
     let cost = stage["ns_per_number"].as_f64();
     let moved = stage["moved"].as_f64().unwrap_or(0.0);
-    let seen =
-        run["seen"]["stages"].as_array().and_then(|stages| stages.iter().find(|seen| seen["name"] == stage["name"]));
     let share = |name: &str| seen.and_then(|seen| seen[name].as_f64()).map_or_else(String::new, percent);
     [
         stage["name"].as_str().unwrap_or("?").to_owned(),
@@ -93,6 +106,18 @@ fn time(ns: f64) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_ends_are_not_taken_for_stages_of_their_names() {
+        let seen: Vec<_> = [("source", 0.1), ("sink", 0.2), ("source", 0.3), ("sink", 0.4)]
+            .map(|(name, share)| json!({ "name": name, "working": share }))
+            .into();
+        let stages: Vec<_> = seen.iter().map(|stage| json!({ "name": stage["name"] })).collect();
+        let run = json!({ "stages": stages, "seen": { "stages": seen } });
+        let shares = (0..4)
+            .map(|index| super::seen(&run, &run["stages"][index], index == 0, index == 3).unwrap()["working"].as_f64());
+        assert_eq!(shares.collect::<Vec<_>>(), [0.1, 0.2, 0.3, 0.4].map(Some));
+    }
 
     #[test]
     fn advice_is_below_the_stages() {

@@ -21,6 +21,8 @@ impl Shown {
 
     pub(crate) fn begins_after(&self, _: Option<u32>) {}
 
+    pub(crate) fn is_taken_over(&mut self) {}
+
     pub(super) fn show(&self, _: &Arc<Watch>) {}
 
     pub(crate) fn lingers(&self, _: Outcome, _: &Interrupts, _: Option<&Complaints>) -> bool {

@@ -121,6 +121,11 @@ impl Shown {
         }
     }
 
+    /// Another process has taken over: the address is for its page, so this one does not [stay](Shown::linger).
+    pub(crate) fn is_taken_over(&mut self) {
+        self.linger = Duration::ZERO;
+    }
+
     pub(super) fn show(&self, watch: &Arc<Watch>) {
         if let Some(open) = &*page() {
             open.routes.show(watch.clone());

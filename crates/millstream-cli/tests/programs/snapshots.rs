@@ -37,6 +37,11 @@ fn a_prune_leaves_the_newest_snapshots_and_the_run_goes_on_there() {
     let removed = seen.stderr.lines().filter(|line| line.starts_with("millstream snapshots: removed snapshot "));
     assert_eq!(removed.count(), before.len() - 2, "{}", seen.stderr);
     assert_eq!(listed(&scene, "").1, left);
+    // Without a look at a snapshot nothing is known of it.
+    for (args, whole) in [("", "\"whole\":null"), (" --verify", "\"whole\":true")] {
+        let lines = scene.millstream(&format!("snapshots state --json{args}"), Input::Nothing).text();
+        assert!(lines.lines().count() == 2 && lines.lines().all(|line| line.contains(whole)), "{lines}");
+    }
     fs::write(scene.path("text"), prose(2_000_000)).expect("a file");
     let went_on = count();
     let at = format!("goes on at number {}", left[1]);

@@ -84,7 +84,8 @@ fn said(stderr: &mut BufReader<ChildStderr>, before: &str) -> String {
 fn the_page_of_a_new_process_opens_where_that_of_the_old_one_was() {
     let scene = Scene::new().file("log", "one\n");
     let shown = ": the run is shown at http://";
-    let mut old = follows(&scene, TEXT, "--page 127.0.0.1:0");
+    // The old page does not stay: its address is for the new one.
+    let mut old = follows(&scene, TEXT, "--page 127.0.0.1:0 --page-linger 1000");
     let mut stderr = BufReader::new(old.stderr.take().unwrap());
     let address = said(&mut stderr, shown).trim_end_matches('/').to_owned();
     let stranger = follows(&scene, TEXT, &format!("--page {address}"));

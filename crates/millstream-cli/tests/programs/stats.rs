@@ -161,6 +161,10 @@ fn a_run_is_recorded_as_a_picture() {
         assert!(svg.contains(&format!(">{} numbers</text>", blocks + 1)), "{picture}: {svg}");
     }
     assert_eq!(scene.millstream("wc --record-picture run.svg text", Input::Nothing).code, Some(0), "once more");
+    std::fs::write(scene.path("run-2.svg"), "mine").unwrap();
+    let second = scene.millstream("wc --record-picture run.svg text more", Input::Nothing);
+    assert_eq!((second.code, std::fs::read_to_string(scene.path("run-2.svg")).unwrap()), (Some(1), "mine".to_owned()));
+    assert!(second.stderr.contains("would overwrite run-2.svg, which is not a picture"), "{}", second.stderr);
 
     let over = scene.millstream("wc --record-picture notes.txt text", Input::Nothing);
     assert_eq!((over.code, std::fs::read_to_string(scene.path("notes.txt")).unwrap()), (Some(2), "mine".to_owned()));

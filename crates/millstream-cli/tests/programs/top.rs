@@ -3,7 +3,7 @@
 use crate::scene::{Input, PATIENCE, Scene, ended};
 use millstream_testkit::programs::skipped;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -64,6 +64,27 @@ fn a_run_of_another_process_is_shown() {
     assert_eq!(gone.code, Some(1));
     assert!(gone.stderr.starts_with(&format!("millstream top: {address}: ")), "{}", gone.stderr);
     assert!(gone.stderr.contains(": Connection refused; name the address of a program"), "{}", gone.stderr);
+}
+
+/// The state of a run of many thousand stages is long.
+#[test]
+fn a_long_answer_of_a_page_is_read() {
+    let scene = Scene::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answers = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        assert_eq!(head.next().as_deref(), Some("GET /plan.json HTTP/1.1"));
+        head.take_while(|line| !line.is_empty()).for_each(drop);
+        // There is no run yet.
+        let body = format!("null{}", " ".repeat(11 << 20));
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    });
+    let seen = scene.millstream(&format!("top {address} --once"), Input::Nothing);
+    assert_eq!((seen.code, &*seen.stderr), (Some(0), ""));
+    assert!(seen.text().contains(&address.to_string()), "{}", seen.text());
+    answers.join().unwrap();
 }
 
 /// The terminal is as before: an echo, the cursor, and what was on the screen.
