@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 
 /// An edge of `T`s of any shape, which a deployment knows only at run time. No value is copied.
 ///
-/// [`any_edge`](crate::PartsExt::any_edge) turns every [`ItemShape`] into one. So pipelines that end with a `map`, a
-/// `filter` or a dead letter have one output type. Any slot can be empty, and END can have a value.
+/// [`any_edge`](crate::PartsExt::any_edge) turns every [`ItemShape`](crate::ItemShape) into one. So pipelines that end
+/// with a `map`, a `filter` or a dead letter have one output type. Any slot can be empty, and END can have a value.
 ///
 /// On rings, if the edge is one ring, or one ring with one mask, a stage that reads it makes two virtual calls a batch,
 /// and then runs the loop that it would run if the shape were known. With two to four masks, as after as many filters,
