@@ -223,7 +223,9 @@ fn metrics_are_in_the_order_of_the_pipeline() {
     let rings: Vec<_> = (0..14).map(|ring| ring.to_string()).collect();
     assert_eq!(labels("millstream_ring_slots{", "ring=\""), rings);
     assert_eq!(labels("millstream_ring_consumed_total{", "reader=\""), stages[1..]);
-    assert_eq!(labels("millstream_latency_seconds{", "percentile=\""), ["50", "90", "99", "99.9", "100"]);
+    // There are none if the run ended before its first latency marker.
+    let percentiles = labels("millstream_latency_seconds{", "percentile=\"");
+    assert!(percentiles.is_empty() || percentiles == ["50", "90", "99", "99.9", "100"], "{percentiles:?}");
 }
 
 #[test]

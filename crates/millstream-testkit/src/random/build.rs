@@ -389,7 +389,7 @@ impl Built {
     pub(super) fn judge_run(&self, way: Way, inputs: Vec<Value>, ran: &Ran) -> Result<(), Difference> {
         let model = self.watched(|| Ok(self.model_slots(inputs)))?;
         self.judge(way, model.1, ran.1.clone())?;
-        ran.0.is_model(&model.0, self.ends)
+        self.judge_logs(way, &model.0, &ran.0, self.ends)
     }
 }
 

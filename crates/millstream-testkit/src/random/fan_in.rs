@@ -1,6 +1,7 @@
 //! Random pipelines after random producers.
 
 use super::build::{Built, Runs};
+use super::logs::Taken;
 use super::order::in_one_order;
 use super::producers::Producers;
 use super::value::Value;
@@ -53,12 +54,21 @@ impl Built {
         }
         let again = self.watched(|| runs(producers.replay(choices)))?;
         self.judge(way, ran.1, again.1)?;
-        if self.ends { Ok(()) } else { again.0.is_model(&ran.0, false) }
+        if self.ends { Ok(()) } else { self.judge_logs(way, &ran.0, &again.0, false) }
+    }
+
+    /// Compares what sinks and receivers of dead letters got, as [`judge`](Built::judge) does.
+    pub(super) fn judge_logs(&self, way: Way, model: &Taken, ran: &Taken, ends: bool) -> Result<(), Difference> {
+        if self.scatters(way) { ran.scattered().is_model(&model.scattered(), ends) } else { ran.is_model(model, ends) }
+    }
+
+    fn scatters(&self, way: Way) -> bool {
+        self.gives_order_up() && matches!(way, Way::Rings(deployment) if deployment.has_workers())
     }
 
     /// Compares slots; of stages that lose the order, in one order.
     pub(super) fn judge(&self, way: Way, model: Slots<Value>, deployed: Slots<Value>) -> Result<(), Difference> {
-        if self.gives_order_up() && matches!(way, Way::Rings(deployment) if deployment.has_workers()) {
+        if self.scatters(way) {
             return same(&in_one_order(model), &in_one_order(deployed));
         }
         same(&model, &deployed)

@@ -70,6 +70,8 @@ impl Sinks {
 pub(super) struct Taken {
     named: Vec<Option<Got<Value>>>,
     letters: Vec<Got<String>>,
+    /// Whether it has lost its numbers and its order.
+    scattered: bool,
 }
 
 impl Logs {
@@ -85,16 +87,24 @@ impl Logs {
             got
         };
         let letters = self.letters.iter().map(in_one_order).collect();
-        Taken { named: self.named.iter().map(finished).collect(), letters }
+        Taken { named: self.named.iter().map(finished).collect(), letters, scattered: false }
     }
 }
 
 impl Taken {
+    /// The same without numbers, in one order: all that can be compared behind a stage that gives the order up.
+    pub(super) fn scattered(&self) -> Taken {
+        let named = self.named.iter().map(|got| got.as_deref().map(without_numbers)).collect();
+        let letters = self.letters.iter().map(|got| without_numbers(got)).collect();
+        Taken { named, letters, scattered: true }
+    }
+
     /// The first sink that got other values than in the model, or the first receiver with other letters. If the stream
     /// `ends` before its source does, the timing decides how many an upstream one gets.
     pub(super) fn is_model(&self, model: &Taken, ends: bool) -> Result<(), Difference> {
         for (sink, (model, deployed)) in model.named.iter().zip(&self.named).enumerate() {
             let fits = match (model, deployed) {
+                (Some(model), Some(deployed)) if ends && self.scattered => is_part(deployed, model),
                 (Some(model), Some(deployed)) if ends => model.starts_with(deployed),
                 _ => model == deployed && model.is_some(),
             };
@@ -111,6 +121,12 @@ impl Taken {
 fn differ(differ: bool, sink: usize, model: &impl fmt::Debug, deployed: &impl fmt::Debug) -> Result<(), Difference> {
     let error = || Difference::Sink { sink, model: format!("{model:?}"), deployed: format!("{deployed:?}") };
     if differ { Err(error()) } else { Ok(()) }
+}
+
+fn without_numbers<V: Clone + Ord>(got: &[(u64, V)]) -> Got<V> {
+    let mut got: Got<V> = got.iter().map(|(_, value)| (0, value.clone())).collect();
+    got.sort_unstable();
+    got
 }
 
 /// Whether all of these are among those, as often; both are in one order.
