@@ -161,7 +161,6 @@ impl<D: Density> World<D> {
         }
         if self.marks.len() < MARKS {
             assert_eq!(self.producer.mark(u64::from(id), MarkKind::Snapshot).at.0, self.next);
-            self.swept();
             self.marks.push_back(self.next);
             self.laid.push(self.next);
         }
