@@ -41,9 +41,7 @@ impl<K: Key, S> KeyStates<K, S> {
         }
         self.0.entry(key.into_key()).or_insert_with(start)
     }
-}
 
-impl<K: Key, S> KeyStates<K, S> {
     /// The same keys with the states that `f` makes of theirs, in no order: for a migration of a fold by key whose
     /// states have another type in the new version.
     #[must_use]

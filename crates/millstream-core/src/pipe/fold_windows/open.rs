@@ -105,6 +105,11 @@ impl<S> Open<S> {
         }
         later
     }
+
+    fn map_state<T>(self, f: impl FnOnce(S) -> T) -> Open<T> {
+        let Open { end, due, values, state, output, refines } = self;
+        Open { end, due, values, state: f(state), output, refines }
+    }
 }
 
 impl<K: Ord, S> OpenFolds<K, S> {
@@ -119,13 +124,6 @@ impl<K: Ord, S> OpenFolds<K, S> {
             (key, OfKey { windows, clock, dropped, rest })
         });
         OpenFolds { keys: keys.collect(), due, idle, clock, looks }
-    }
-}
-
-impl<S> Open<S> {
-    fn map_state<T>(self, f: impl FnOnce(S) -> T) -> Open<T> {
-        let Open { end, due, values, state, output, refines } = self;
-        Open { end, due, values, state: f(state), output, refines }
     }
 }
 
