@@ -23,7 +23,7 @@ fn stage_thread() -> (Client<u64, ThreadId>, Handle<()>) {
 /// Calls until a call runs the stages on this thread. Returns how many it took. Beside many busy processes every call
 /// looks long, so the workers go on: none, after some time.
 fn until_here(call: impl Fn() -> ThreadId) -> Option<u64> {
-    let until = Instant::now() + LONG / 4;
+    let until = Instant::now() + LONG / 4 * 3;
     let mut calls = 1;
     while call() != current().id() {
         if Instant::now() > until {
@@ -39,7 +39,7 @@ fn until_here(call: impl Fn() -> ThreadId) -> Option<u64> {
 fn a_call_of_a_service_that_takes_little_runs_the_stages() {
     within(LONG, || {
         let (client, _run) = stage_thread();
-        until_here(|| client.call_blocking(1).unwrap());
+        assert!(until_here(|| client.call_blocking(1).unwrap()).is_some(), "the workers run them");
     })
     .unwrap();
 }
