@@ -60,6 +60,8 @@ mod run_changed;
 mod run_followed;
 #[cfg(feature = "run")]
 mod run_grown;
+#[cfg(feature = "run")]
+mod run_headers;
 #[cfg(feature = "serve")]
 mod run_network;
 #[cfg(feature = "run")]

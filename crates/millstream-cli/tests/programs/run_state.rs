@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// `run` with its output appended to `out`.
-fn appending(scene: &Scene, args: &[&str]) -> Command {
+pub(crate) fn appending(scene: &Scene, args: &[&str]) -> Command {
     let out = File::options().append(true).create(true).open(scene.path("out")).expect("a file");
     let mut command = scene.command("millstream", "run");
     command.args(args).stdout(out).stdin(Stdio::null()).stderr(Stdio::piped());

@@ -22,8 +22,9 @@ pub(in super::super) struct KeptBlocks<J> {
     pub(super) place: Place,
     /// Whether the last block ended with the end of a row. What comes only once cannot grow.
     pub(super) is_whole: bool,
-    /// For each block that was read from the journal but not passed on yet, the place after it.
-    pub(super) places: Arc<Mutex<VecDeque<JournalPlace>>>,
+    /// For each block that was read from the journal but not passed on yet, where it ends in the input, and the place
+    /// after it.
+    pub(super) places: Arc<Mutex<VecDeque<(u64, JournalPlace)>>>,
     /// Where they end, if not at the end of the files.
     pub(super) until: Option<Stored>,
     pub(super) ended: bool,
@@ -43,7 +44,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
                 let values = journal.begin(stored.and_then(|stored| stored.journal.as_ref()))?;
                 self.place.journal = values.place();
                 self.places = Arc::default();
-                let values = WithPlaces { values, places: self.places.clone() };
+                let values = WithPlaces { values, end: at.offset, places: self.places.clone() };
                 RowBlocks::of(values, reading.failure.clone().unwrap_or_default())
             }
             (_, Some(followed)) if of.follow => {
@@ -99,13 +100,17 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
                     of.complaints.note(&format!("{}: schema: {columns}", quoted(name)));
                 }
                 if let Some(raw) = next {
-                    self.place.at = blocks.place();
-                    self.place.passed += raw.block.len() as u64;
+                    // Blocks of empty lines before a header are left out.
+                    let at = blocks.place();
+                    self.place.passed += at.offset - self.place.at.offset;
+                    self.place.at = at;
                     self.place.before = Before::of(&raw.block);
                     let (_, source, name) = &of.files[self.place.file];
                     self.is_whole = raw.block.ends_with(b"\n") || comes_once(source, name);
                     let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-                    self.place.journal = places.pop_front().unwrap_or(self.place.journal);
+                    while let Some((_, place)) = places.pop_front_if(|(end, _)| *end <= self.place.at.offset) {
+                        self.place.journal = place;
+                    }
                     return Some(raw);
                 }
                 if let Some(error) = self.failure() {
@@ -152,7 +157,9 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Places for KeptBlocks<J> {
 /// The blocks of a journal, each with the place after it.
 struct WithPlaces<V> {
     values: V,
-    places: Arc<Mutex<VecDeque<JournalPlace>>>,
+    /// Where the last one ends in the input.
+    end: u64,
+    places: Arc<Mutex<VecDeque<(u64, JournalPlace)>>>,
 }
 
 impl<V: Places<Item = Block, Mark = JournalPlace>> Iterator for WithPlaces<V> {
@@ -160,7 +167,9 @@ impl<V: Places<Item = Block, Mark = JournalPlace>> Iterator for WithPlaces<V> {
 
     fn next(&mut self) -> Option<Block> {
         let block = self.values.next()?;
-        self.places.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.values.place());
+        self.end += block.len() as u64;
+        let place = (self.end, self.values.place());
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).push_back(place);
         Some(block)
     }
 }
