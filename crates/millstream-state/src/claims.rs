@@ -148,6 +148,8 @@ pub(crate) struct Claimed(Arc<AllClaims>);
 #[derive(Debug, Default)]
 struct AllClaims {
     at_marks: Mutex<VecDeque<(SequenceNumber, Value)>>,
+    /// Whether none is forgotten for further ones, however long its snapshot takes.
+    keeps_all: AtomicBool,
     /// Whether the sink makes a last claim when the run is stopped; and that claim, with the number after the last
     /// that the sink was given.
     wants_last: AtomicBool,
@@ -173,12 +175,17 @@ impl Claimed {
     }
 
     /// Notes the claim before this number.
-    fn put(&self, next: SequenceNumber, claim: Value) {
+    pub(crate) fn put(&self, next: SequenceNumber, claim: Value) {
         let mut claims = self.claims();
         claims.push_back((next, claim));
-        if claims.len() > WAITING {
+        while claims.len() > WAITING && !self.0.keeps_all.load(Ordering::Relaxed) {
             claims.pop_front();
         }
+    }
+
+    /// Sets whether no claim is forgotten for further ones.
+    pub(crate) fn keep_all(&self, keeps_all: bool) {
+        self.0.keeps_all.store(keeps_all, Ordering::Relaxed);
     }
 
     /// Forgets all claims.
@@ -212,7 +219,7 @@ impl Claimed {
     }
 }
 
-/// The most claims that wait for their snapshots, of which one is under way at a time.
+/// The most claims that wait for their snapshots, of which one is under way at a time, unless all are kept.
 const WAITING: usize = 8;
 
 /// A sink that makes a claim at each mark.

@@ -36,6 +36,12 @@ impl AllClaimed {
         self.side_sinks_at(snapshot).for_each(|(_, claimed, next)| claimed.forget_before(next));
     }
 
+    /// Sets whether no claim is forgotten for further ones.
+    pub(crate) fn keep_all(&self, keeps_all: bool) {
+        self.sink.keep_all(keeps_all);
+        self.side_sinks.iter().for_each(|(_, claimed)| claimed.keep_all(keeps_all));
+    }
+
     /// No run begins before this snapshot any more.
     pub(crate) fn begin_at(&self, oldest: &Manifest) {
         self.sink.begin_at(&oldest.sink);

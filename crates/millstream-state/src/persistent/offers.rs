@@ -132,11 +132,13 @@ struct Last {
     changing: bool,
 }
 
-/// While there is one, a snapshot may be of either version, and none is stored.
+/// While there is one, a snapshot may be of either version, and none is stored. Others are taken, however, so the sinks
+/// keep all claims: that of the first snapshot of the new version is among them.
 pub(super) struct Changing<'o>(&'o Offers);
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
+        self.0.claimed.keep_all(false);
         self.0.last().changing = false;
     }
 }
@@ -223,7 +225,10 @@ impl Offers {
     /// Stores nothing while another version takes the place of the present one. None if one is about to already.
     pub(super) fn change(&self) -> Option<Changing<'_>> {
         let was = std::mem::replace(&mut self.last().changing, true);
-        (!was).then(|| Changing(self))
+        (!was).then(|| {
+            self.claimed.keep_all(true);
+            Changing(self)
+        })
     }
 }
 
@@ -285,9 +290,10 @@ impl Changing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millstream_core::pipeline;
+    use millstream_core::{Arrow, pipeline};
     use millstream_exec::{JobExt, Rings, Runner, source};
-    use std::thread::spawn;
+    use serde_json::json;
+    use std::thread::{self, spawn};
 
     /// Snapshots before the numbers 1, 2 and 3.
     fn snapshots() -> [Snapshot; 3] {
@@ -327,5 +333,24 @@ mod tests {
         let Ok(Order::Cover(2, answer)) = offered.recv() else { panic!("it does not wait for the later one") };
         answer.send(Err("the disk is full".to_owned())).unwrap();
         assert_eq!(storing.join().unwrap(), Err("the disk is full".to_owned()));
+    }
+    /// Others are taken, and not stored, until the call that changes the version goes on.
+    #[test]
+    fn the_first_snapshot_of_a_version_has_its_claim_however_many_come_after_it() {
+        let ([first, ..], (offers, offered)) = (snapshots(), offers());
+        let changing = offers.change().unwrap();
+        for next in 1..100 {
+            offers.claimed().put(SequenceNumber(next), json!(next));
+        }
+        let next = Described::new(&pipeline::<u64>().plan(), json!("new"));
+        thread::scope(|scope| {
+            let made = scope.spawn(|| changing.made(next, first));
+            let Ok(Order::Change(_, _, claims, Some(answer))) = offered.recv() else {
+                panic!("it is not to be stored")
+            };
+            assert_eq!(claims.map(|claims| claims.sink), Some(json!(1)));
+            answer.send(Ok(1)).unwrap();
+            assert_eq!(made.join().unwrap(), Ok(1));
+        });
     }
 }
