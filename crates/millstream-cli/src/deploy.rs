@@ -166,11 +166,11 @@ impl Runs {
         B: Item + Hashed,
         S: Send + 'static,
     {
-        self.run_hashing(pipeline, input, state, |value: &B| value.is_output().then(|| value.bytes()), sink)
+        self.run_hashing(pipeline, input, state, |value: &B| value.is_output().then(|| value.bytes()), sink, |_| ())
     }
 
     /// The same as [`run`](Runs::run), but `bytes` returns the bytes that a hash covers: `None` for a value that is not
-    /// output.
+    /// output. Calls `pause` when no more output is ready for now.
     pub(crate) fn run_hashing<P, T, O, B, S>(
         &mut self,
         pipeline: &P,
@@ -178,6 +178,7 @@ impl Runs {
         state: S,
         bytes: impl Fn(&B) -> Option<Cow<'_, [u8]>> + Send + 'static,
         sink: impl Fn(&mut S, &B) + Send + 'static,
+        pause: impl Fn(&mut S) + Send + 'static,
     ) -> Result<S, Failed>
     where
         P: Everywhere + Arrow<In = Val<T>, Out = O>,
@@ -194,7 +195,7 @@ impl Runs {
             }
             sink(state, output);
         };
-        self.run_into(pipeline, input, state, sink, |_| ())
+        self.run_into(pipeline, input, state, sink, move |(state, _)| pause(state))
     }
 
     /// Runs a pipeline with text output over some files. The output gathers adjacent pieces.

@@ -6,28 +6,35 @@ use crate::outcome::Outcome;
 use crate::progress;
 use millstream_core::text::{Block, Piece};
 use millstream_io::stdio;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Seek, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Standard output, unbuffered.
+/// Standard output, unbuffered but for what is gathered.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
     /// Adjacent bytes of one block that are not yet written.
     gathered: Option<Gathered>,
+    /// Lines that are not yet written, and how many of their bytes are those of whole lines.
+    lines: Vec<u8>,
+    whole: usize,
     /// Whether the output is a terminal, which may show a progress line.
     is_terminal: bool,
     complaints: Complaints,
 }
 
-/// Gathered bytes are written however the run ended.
+/// Gathered bytes and lines are written however the run ended.
 impl Drop for Output {
     fn drop(&mut self) {
         self.flush();
     }
 }
+
+/// Lines are written once they have as many bytes.
+const LINES_AT_ONCE: usize = 1 << 16;
 
 /// The addresses of the gathered bytes, and their block.
 #[derive(Debug)]
@@ -43,7 +50,8 @@ impl Output {
         match stdio::output() {
             Ok(file) => {
                 let is_terminal = file.is_terminal();
-                command(Output { file, gathered: None, is_terminal, complaints: complaints.clone() })
+                let (lines, complaints) = (Vec::new(), complaints.clone());
+                command(Output { file, gathered: None, lines, whole: 0, is_terminal, complaints })
             }
             Err(error) => {
                 complaints.complain(&cause(&error));
@@ -70,8 +78,27 @@ impl Output {
         self.gathered = Some(Gathered { block: piece.block().clone(), start, end: start + piece.len() });
     }
 
-    /// Writes the gathered bytes.
+    /// Writes a value as a line, together with other lines: at the next [`flush`](Output::flush) at the latest.
+    pub(crate) fn line(&mut self, value: &impl Display) {
+        // A line whose value has panicked is no whole one.
+        self.lines.truncate(self.whole);
+        writeln!(self.lines, "{value}").expect("memory takes every text, and `Display` fails for no reason of its own");
+        self.whole = self.lines.len();
+        if self.whole >= LINES_AT_ONCE {
+            self.flush();
+        }
+    }
+
+    /// Writes the gathered bytes and lines.
     pub(crate) fn flush(&mut self) {
+        if self.whole > 0 {
+            self.lines.truncate(self.whole);
+            self.whole = 0;
+            let mut lines = std::mem::take(&mut self.lines);
+            self.write(&lines);
+            lines.clear();
+            self.lines = lines;
+        }
         if let Some(Gathered { block, start, end }) = self.gathered.take() {
             let first = start - block.as_ptr() as usize;
             self.write(&block[first..first + (end - start)]);

@@ -72,7 +72,8 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// enter as they arrive, so a program works downstream of `tail -f`.
 /// `--decompress` decompresses input that begins as gzip (feature `gzip`) or zstd (feature `zstd`) does.
 ///
-/// **Output.** Every value is written as a line of its own, by [`Display`], in order, and as soon as it is computed.
+/// **Output.** Every value is written as a line of its own, by [`Display`], in order, and once no further one
+/// is ready, or 64 KiB are.
 /// `--hash` covers that text, without the line end. Values must be `Clone` because `--deploy queues` copies them.
 ///
 /// **Verify.** Reads all input into memory first. It compares only the pipeline's output, so it attributes a difference
@@ -348,8 +349,8 @@ where
         Output::opened(&complaints, |output| {
             let mut runs = Runs::new(config, complaints.clone());
             let input = Lines::<T>::new(files.files, runs.opening(files.decompress), complaints.clone());
-            let print = |output: &mut Output, value: &B| output.write(format!("{value}\n").as_bytes());
-            match runs.run_hashing(&pipeline, input, output, |value: &B| Some(text(value)), print) {
+            let (line, flush) = (|output: &mut Output, value: &B| output.line(value), Output::flush);
+            match runs.run_hashing(&pipeline, input, output, |value: &B| Some(text(value)), line, flush) {
                 Ok(_) => runs.finish(),
                 Err(failed) => runs.fail(&failed),
             }

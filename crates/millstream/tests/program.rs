@@ -9,6 +9,8 @@ mod certificates;
 mod clustered;
 #[path = "../examples/numbers.rs"]
 mod numbers;
+#[path = "program/printed.rs"]
+mod printed;
 #[cfg(feature = "nats")]
 #[path = "../../millstream-cluster/tests/all/server.rs"]
 mod server;
@@ -80,6 +82,8 @@ fn main() -> ExitCode {
         a_panic_before_the_pipeline_runs_is_a_failure,
         wrong_use_is_refused,
         its_state_is_kept_and_a_failure_is_replayed,
+        printed::lines_are_written_together,
+        printed::a_line_is_written_before_the_next_one_comes,
         taken_over::its_output_is_that_of_one_process_however_often_it_is_taken_over,
         taken_over::it_goes_on_if_the_new_process_does_not,
         taken_over::a_new_process_whose_plan_is_refused_does_not_disturb_the_old_one,

@@ -155,7 +155,8 @@ impl Pipe {
         let ran = match self.how {
             How::Block(_) => {
                 let pipeline = blocks(self.jobs, filter);
-                runs.run_hashing(&pipeline, input, printed, move |answer: &Answer| over.hashed(answer), Printed::print)
+                let print = Printed::print;
+                runs.run_hashing(&pipeline, input, printed, move |answer: &Answer| over.hashed(answer), print, |_| ())
             }
             How::Line(patience) => {
                 let talks = Arc::new(Talks::new(filter.clone(), patience, self.max_line, quiet));
@@ -166,6 +167,7 @@ impl Pipe {
                     printed,
                     move |answer: &Answer| over.hashed(answer),
                     Printed::print,
+                    |_| (),
                 );
                 ran.map(|mut printed| {
                     if interrupts.first().is_some() {

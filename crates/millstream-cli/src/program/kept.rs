@@ -91,8 +91,9 @@ where
     let lines = FileLines::<T> { files, names: named, complaints: complaints.clone(), parsed: PhantomData };
     Output::opened(complaints, |shown| {
         let mut runs = Runs::new(config, complaints.clone());
-        let print = |shown: &mut Output, _: SequenceNumber, value: &B| shown.write(format!("{value}\n").as_bytes());
-        match runs.keep::<false, _, _, _, _, _>(keep, pipeline, |_| lines, output, sink::fold(shown, print)) {
+        let line = |shown: &mut Output, _: SequenceNumber, value: &B| shown.line(value);
+        let shown = sink::fold(shown, line).on_pause(Output::flush);
+        match runs.keep::<false, _, _, _, _, _>(keep, pipeline, |_| lines, output, shown) {
             Ok(_) => runs.finish(),
             Err(failed) => runs.fail(&failed),
         }

@@ -1,6 +1,8 @@
-use crate::input::{self, Opening, report};
+use crate::input::{self, Opening, never_waits, report};
 use crate::interrupts::is_end;
 use crate::message::Complaints;
+use millstream_core::Item;
+use millstream_exec::source::Source;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader};
@@ -12,6 +14,8 @@ use std::vec;
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     names: vec::IntoIter<OsString>,
+    /// Whether a read may wait for another process.
+    waits: bool,
     opening: Opening,
     current: Option<Input>,
     complaints: Complaints,
@@ -28,7 +32,8 @@ struct Input {
 
 impl<T> Lines<T> {
     pub(super) fn new(files: Vec<OsString>, opening: Opening, complaints: Complaints) -> Self {
-        Lines { names: files.into_iter(), opening, current: None, complaints, parsed: PhantomData }
+        let waits = !files.iter().all(|name| never_waits(name));
+        Lines { names: files.into_iter(), waits, opening, current: None, complaints, parsed: PhantomData }
     }
 
     fn complain(&self, name: &OsString, error: &io::Error) {
@@ -66,9 +71,32 @@ pub(super) fn parsed<T: FromStr<Err: Display>>(line: Vec<u8>) -> Result<T, Strin
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-impl<T: FromStr<Err: Display>> Iterator for Lines<T> {
+impl<T: Item + FromStr<Err: Display>> Source<T> for Lines<T> {
+    type Values = Reading<T>;
+    const WAITS: bool = true;
+
+    fn waits(&self) -> bool {
+        self.waits
+    }
+
+    fn into_values(self) -> Reading<T> {
+        Reading(self)
+    }
+}
+
+/// The lines while they are read.
+#[derive(Debug)]
+pub(super) struct Reading<T>(Lines<T>);
+
+impl<T: FromStr<Err: Display>> Iterator for Reading<T> {
     type Item = T;
 
+    fn next(&mut self) -> Option<T> {
+        self.0.next()
+    }
+}
+
+impl<T: FromStr<Err: Display>> Lines<T> {
     fn next(&mut self) -> Option<T> {
         loop {
             let Some(mut input) = self.current.take() else {
@@ -119,7 +147,10 @@ mod tests {
         let interrupts = Interrupts::default();
         interrupts.end_input();
         let opening = Opening { interrupts: Some(interrupts), watched: true, ..Opening::default() };
-        let lines = |files| Lines::<u64>::new(files, opening.clone(), Complaints::of("test")).collect::<Vec<_>>();
+        let lines = |files| {
+            let lines = Lines::<u64>::new(files, opening.clone(), Complaints::of("test"));
+            lines.into_values().collect::<Vec<_>>()
+        };
         assert_eq!(lines(vec![file.clone().into()]), [1, 2], "a read of a file does not wait");
         assert_eq!(lines(vec!["/dev/zero".into(), file.into()]), [0_u64; 0]);
     }
