@@ -20,6 +20,7 @@ pub use shared_state::SharedState;
 #[cfg(feature = "serde")]
 pub use shared_state::{StateChanges, apply_changes};
 pub use stable_hash::{Stable, StableHasher};
+pub(crate) use table_hash::Quick;
 
 use std::fmt;
 

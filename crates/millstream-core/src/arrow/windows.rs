@@ -1,5 +1,6 @@
 use crate::pipe::{FoldWindows, JoinedBy, NeverJoined, OneKey, OwnedKeys, ScanBy, Then, Window};
 use crate::{Arrow, Item, Shape};
+use std::hash::Hash;
 
 /// Windows of event time that aggregate: of each window a state is kept, and none of its values. For every [`Arrow`].
 ///
@@ -111,7 +112,7 @@ pub trait WindowsExt: Arrow {
         f: F,
     ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, OwnedKeys<K, L>, T, F, NeverJoined>>>
     where
-        K: Item + Ord + Clone,
+        K: Item + Ord + Hash + Clone,
         S: Item + Clone,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
         T: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,
@@ -197,7 +198,7 @@ pub trait WindowsExt: Arrow {
         join: J,
     ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, OwnedKeys<K, L>, T, F, JoinedBy<J>>>>
     where
-        K: Item + Ord + Clone,
+        K: Item + Ord + Hash + Clone,
         S: Item + Clone,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
         T: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,

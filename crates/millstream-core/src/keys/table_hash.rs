@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 /// The operation is the folded multiplication of wyhash (Wang Yi) and of the hashes that follow it: both halves of the
 /// product of two words, by exclusive or.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TableHasher(u64);
+pub(crate) struct TableHasher(u64);
 
 /// Numbers without a pattern: digits of the golden ratio, made odd, and of pi.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -89,7 +89,7 @@ impl Hasher for TableHasher {
 
 /// Makes [`TableHasher`]s.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Quick;
+pub(crate) struct Quick;
 
 impl BuildHasher for Quick {
     type Hasher = TableHasher;

@@ -2,8 +2,9 @@
 
 use super::{FoldedWindow, OpenFolds};
 use crate::pipe::window::Window;
+use std::hash::Hash;
 
-impl<K: Ord + Clone, S: Clone> Default for OpenFolds<K, S> {
+impl<K: Ord + Hash + Clone, S: Clone> Default for OpenFolds<K, S> {
     fn default() -> Self {
         Self::new()
     }
@@ -11,7 +12,7 @@ impl<K: Ord + Clone, S: Clone> Default for OpenFolds<K, S> {
 
 /// For stages with several values in a slot: what [`fold_windows_by`](crate::WindowsExt::fold_windows_by) does with
 /// each value, and at END.
-impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
+impl<K: Ord + Hash + Clone, S: Clone> OpenFolds<K, S> {
     /// Folds a value into its windows, and adds the results that are known then. Returns whether the value is in a
     /// window: one that comes late is dropped, and counted.
     ///

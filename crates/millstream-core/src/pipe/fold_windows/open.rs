@@ -3,9 +3,11 @@ mod at;
 mod tests;
 
 use super::{FoldedWindow, Timing};
+use crate::keys::Quick;
 use crate::pipe::window::Window;
 use at::At;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 
 /// The windows in memory: those that are open, and those that can still be refined.
 #[derive(Clone, Debug)]
@@ -13,13 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 #[cfg_attr(
     feature = "serde",
     serde(bound(
-        serialize = "K: serde::Serialize, S: serde::Serialize",
-        deserialize = "K: serde::Deserialize<'de> + Ord, S: serde::Deserialize<'de>"
+        serialize = "K: serde::Serialize + Ord, S: serde::Serialize",
+        deserialize = "K: serde::Deserialize<'de> + Ord + Hash, S: serde::Deserialize<'de>"
     ))
 )]
 pub struct OpenFolds<K, S> {
+    /// They are hashed, since each value looks its key up. What is output or written down is in the order of the keys.
     #[cfg_attr(feature = "serde", serde(serialize_with = "without_resting"))]
-    keys: BTreeMap<K, OfKey<S>>,
+    keys: HashMap<K, OfKey<S>, Quick>,
     /// Each window with its key, and when it is due: to be output, or after that to be forgotten. A session that has
     /// grown since may be due later.
     due: BTreeSet<(u128, K, u64)>,
@@ -27,9 +30,6 @@ pub struct OpenFolds<K, S> {
     idle: BTreeSet<(u128, K)>,
     /// The clock of the stream.
     clock: Clock,
-    /// How many keys may be looked at, to forget those that rest. Not while each key has a watermark: then none rests.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    looks: usize,
 }
 
 /// A key is here while it has a window, late values that no result has reported, or a watermark; and after that as long
@@ -66,6 +66,10 @@ const LOOKS: usize = 4;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Clock {
     greatest: u64,
+    /// How many keys may be looked at, to forget those that rest: of the stream's clock alone, which has room for it.
+    /// Not while each key has a watermark: then none rests.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    looks: usize,
     /// Windows that end here or before have closed.
     watermark: u128,
 }
@@ -87,7 +91,7 @@ struct Open<S> {
 }
 
 impl Clock {
-    const START: Clock = Clock { greatest: 0, watermark: 0 };
+    const START: Clock = Clock { greatest: 0, looks: 0, watermark: 0 };
 
     #[inline]
     fn see(&mut self, time: u64, lateness: u64) {
@@ -112,18 +116,18 @@ impl<S> Open<S> {
     }
 }
 
-impl<K: Ord, S> OpenFolds<K, S> {
+impl<K: Ord + Hash, S> OpenFolds<K, S> {
     /// The same windows with the states that `f` makes of theirs, in the order of the keys: for a migration of a fold
     /// by window whose states have another type in the new version. `f` is called for windows that are open, and for
     /// those that late values can still refine.
     #[must_use]
     pub fn map_states<T>(self, mut f: impl FnMut(S) -> T) -> OpenFolds<K, T> {
-        let OpenFolds { keys, due, idle, clock, looks } = self;
-        let keys = keys.into_iter().map(|(key, OfKey { windows, clock, dropped, rest })| {
+        let OpenFolds { keys, due, idle, clock } = self;
+        let keys = in_order(keys).into_iter().map(|(key, OfKey { windows, clock, dropped, rest })| {
             let windows = windows.into_iter().map(|(start, open)| (start, open.map_state(&mut f))).collect();
             (key, OfKey { windows, clock, dropped, rest })
         });
-        OpenFolds { keys: keys.collect(), due, idle, clock, looks }
+        OpenFolds { keys: keys.collect(), due, idle, clock }
     }
 }
 
@@ -144,26 +148,33 @@ impl<S> OfKey<S> {
 
 /// Writes the keys down.
 #[cfg(feature = "serde")]
-fn without_resting<K, S, W>(keys: &BTreeMap<K, OfKey<S>>, to: W) -> Result<W::Ok, W::Error>
+fn without_resting<K, S, W>(keys: &HashMap<K, OfKey<S>, Quick>, to: W) -> Result<W::Ok, W::Error>
 where
-    K: serde::Serialize,
+    K: serde::Serialize + Ord,
     S: serde::Serialize,
     W: serde::Serializer,
 {
     use serde::ser::SerializeMap;
-    let known = || keys.iter().filter(|(_, of_key)| of_key.rest == Rest::Awake);
-    let mut map = to.serialize_map(Some(known().count()))?;
-    known().try_for_each(|(key, of_key)| map.serialize_entry(key, of_key))?;
+    let known = in_order(keys.iter().filter(|(_, of_key)| of_key.rest == Rest::Awake));
+    let mut map = to.serialize_map(Some(known.len()))?;
+    known.into_iter().try_for_each(|(key, of_key)| map.serialize_entry(key, of_key))?;
     map.end()
+}
+
+fn in_order<K: Ord, V>(keys: impl IntoIterator<Item = (K, V)>) -> Vec<(K, V)> {
+    let mut keys: Vec<_> = keys.into_iter().collect();
+    keys.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    keys
 }
 
 fn clamped(time: u128) -> u64 {
     u64::try_from(time).unwrap_or(u64::MAX)
 }
 
-impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
+impl<K: Ord + Hash + Clone, S: Clone> OpenFolds<K, S> {
     pub(super) fn new() -> Self {
-        OpenFolds { keys: BTreeMap::new(), due: BTreeSet::new(), idle: BTreeSet::new(), clock: Clock::START, looks: 0 }
+        let keys = HashMap::default();
+        OpenFolds { keys, due: BTreeSet::new(), idle: BTreeSet::new(), clock: Clock::START }
     }
 
     pub(super) fn on<'s>(&'s mut self, window: &'s Window, results: &'s mut Vec<FoldedWindow<S, K>>) -> At<'s, K, S> {
@@ -183,14 +194,14 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
         of_key.dropped = 0;
         if of_key.windows.is_empty() && !window.by_key {
             self.idle.remove(&(of_key.clock.watermark, key.clone()));
-            of_key.rest(&mut self.looks);
+            of_key.rest(&mut self.clock.looks);
             self.look();
         }
     }
 
     /// Looks at the keys, if it may, after windows were closed or keys have come to rest.
     fn look(&mut self) {
-        if let Some(left) = self.looks.checked_sub(self.keys.len()) {
+        if let Some(left) = self.clock.looks.checked_sub(self.keys.len()) {
             self.keys.retain(|_, of_key| match of_key.rest {
                 Rest::Awake => true,
                 Rest::Resting => {
@@ -199,8 +210,12 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
                 }
                 Rest::Seen => false,
             });
+            // To look at the keys costs what their map has room for.
+            if self.keys.capacity() / 8 > self.keys.len() {
+                self.keys.shrink_to(2 * self.keys.len());
+            }
             // Of very many that come to rest at once, enough is left to forget them at the next time.
-            self.looks = left.min(self.keys.len());
+            self.clock.looks = left.min(self.keys.len());
         }
     }
 
@@ -228,7 +243,7 @@ impl<K: Ord + Clone, S: Clone> OpenFolds<K, S> {
                 results.push(of_key.result(key, at, open.end, open.state, timing));
             }
         }
-        for (key, mut of_key) in std::mem::take(&mut self.keys) {
+        for (key, mut of_key) in in_order(std::mem::take(&mut self.keys)) {
             let watermark = if window.by_key { of_key.clock.watermark } else { left };
             if of_key.dropped > 0 {
                 results.push(of_key.result(key, clamped(watermark), watermark, start.clone(), Timing::OnTime));

@@ -1,10 +1,11 @@
 use crate::pipe::OwnedKeys;
 use crate::{Item, Shape};
+use std::hash::Hash;
 
 /// The key of a value. Nothing to implement.
 pub trait WindowKey<A: Shape>: Send + Sync + 'static {
     /// The type of the keys.
-    type Key: Item + Ord + Clone;
+    type Key: Item + Ord + Hash + Clone;
     /// Whether there can be several.
     const BY_KEY: bool;
     /// The key of a value.
@@ -23,7 +24,7 @@ impl<A: Shape> WindowKey<A> for OneKey {
     fn key(&self, _: A::Ref<'_>) {}
 }
 
-impl<A: Shape, K: Item + Ord + Clone, F> WindowKey<A> for OwnedKeys<K, F>
+impl<A: Shape, K: Item + Ord + Hash + Clone, F> WindowKey<A> for OwnedKeys<K, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
 {

@@ -1,11 +1,12 @@
 //! A value in the windows of its key, and what closes then.
 
-use super::{LOOKS, OfKey, Open, OpenFolds, Rest, clamped};
+use super::{Clock, LOOKS, OfKey, Open, OpenFolds, Rest, clamped};
 use crate::failure::fail;
 use crate::pipe::fold_windows::{FoldedWindow, Timing};
 use crate::pipe::window::{Late, Overflow, Window, WindowShape};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 /// The most windows of a key that are looked at for each value, beside those that contain it.
@@ -18,7 +19,7 @@ pub(in crate::pipe::fold_windows) struct At<'s, K, S> {
     pub(super) results: &'s mut Vec<FoldedWindow<S, K>>,
 }
 
-impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
+impl<K: Ord + Hash + Clone, S: Clone> At<'_, K, S> {
     /// Folds a value into its windows, and outputs the results that are known then.
     ///
     /// Returns whether it is in one: a value that comes late is dropped.
@@ -92,8 +93,8 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
     /// As [`value`](At::value), for values that may open or close windows, or come late.
     #[inline(never)]
     fn change(&mut self, key: K, time: u64, start: &S, add: impl Fn(&mut S), join: impl Fn(&mut S, S)) -> bool {
-        let OpenFolds { keys, due, idle, clock, looks } = &mut *self.folds;
-        let looks_before = *looks;
+        let OpenFolds { keys, due, idle, clock: of_stream } = &mut *self.folds;
+        let looks_before = of_stream.looks;
         let of_key = match keys.get_mut(&key) {
             Some(of_key) => of_key,
             None => keys.entry(key.clone()).or_insert(OfKey::NONE),
@@ -101,7 +102,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
         if std::mem::take(&mut of_key.rest) == Rest::Awake && of_key.windows.is_empty() && !idle.is_empty() {
             idle.remove(&(of_key.clock.watermark, key.clone()));
         }
-        let clock = if self.window.by_key { &mut of_key.clock } else { clock };
+        let clock = if self.window.by_key { &mut of_key.clock } else { &mut *of_stream };
         let before = *clock;
         clock.see(time, self.window.lateness);
         let mut of_value = OfValue { window: self.window, key: &key, of_key, due, results: self.results };
@@ -115,11 +116,11 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
                 self.window.fail_late(time, before.watermark, before.greatest);
             }
             of_key.dropped += 1;
-            settle(&key, of_key, self.window, idle, looks);
+            settle(&key, of_key, self.window, idle, &mut of_stream.looks);
         }
         self.advance(&key);
         self.bound(time, start);
-        if self.folds.looks > looks_before && !self.window.by_key {
+        if self.folds.clock.looks > looks_before && !self.window.by_key {
             self.folds.look();
         }
         entered
@@ -136,27 +137,28 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
             // They end in the order in which they begin, unless rules have changed.
             over.sort_unstable();
             for (when, at) in over {
-                self.folds.due.remove(&(when, key.clone(), at));
-                self.turn(key, at, watermark);
+                let listed = (when, key.clone(), at);
+                self.folds.due.remove(&listed);
+                self.turn(listed.1, at, watermark);
             }
         } else {
             let watermark = self.folds.clock.watermark;
             while self.folds.due.first().is_some_and(|(when, ..)| *when <= watermark) {
                 let (_, key, at) = self.folds.due.pop_first().expect("it was found");
-                self.turn(&key, at, watermark);
+                self.turn(key, at, watermark);
             }
         }
     }
 
     /// Outputs a window that closes, or forgets it, or both.
-    fn turn(&mut self, key: &K, at: u64, watermark: u128) {
+    fn turn(&mut self, key: K, at: u64, watermark: u128) {
         let refine = u128::from(self.window.refine);
-        let OpenFolds { keys, due, idle, looks, .. } = &mut *self.folds;
-        let of_key = keys.get_mut(key).expect("a window's key is known");
+        let OpenFolds { keys, due, idle, clock: Clock { looks, .. } } = &mut *self.folds;
+        let of_key = keys.get_mut(&key).expect("a window's key is known");
         let open = of_key.windows.get_mut(&at).expect("a window is due once");
         // The windows of a stream close in the order in which they are due.
         if open.is_put_off() && (open.due > watermark || !self.window.by_key) {
-            due.insert((open.due, key.clone(), at));
+            due.insert((open.due, key, at));
             return;
         }
         let (end, output) = (open.end, open.output);
@@ -175,7 +177,7 @@ impl<K: Ord + Clone, S: Clone> At<'_, K, S> {
         if !output {
             self.results.push(of_key.result(key.clone(), at, end, state, timing));
         }
-        settle(key, of_key, self.window, idle, looks);
+        settle(&key, of_key, self.window, idle, looks);
     }
 
     /// Makes room if more windows are kept than allowed.

@@ -1,9 +1,11 @@
 use super::OpenFolds;
 use crate::pipe::fold_windows::Timing;
 use crate::pipe::window::Window;
-use std::cmp::Ordering;
+use std::cmp;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The windows of these keys and times, with the values of each, and how many keys were there at most.
 fn folded(window: &Window, values: impl Iterator<Item = (u64, u64)>) -> (OpenFolds<u64, u64>, usize) {
@@ -110,42 +112,54 @@ fn a_window_becomes_as_long_as_other_rules_say() {
     assert_eq!(in_turn([(tens, &[5, 12]), (sixties, &[50, 61])]), expected);
 }
 
-/// A key that may not be compared for equality.
+/// A key that can no longer be compared for equality once it is told so.
 #[derive(Clone)]
-struct Incomparable(u64, #[expect(dead_code, reason = "it shows how many are alive")] Arc<()>);
+struct Incomparable(u64, Arc<AtomicBool>);
 
 impl PartialEq for Incomparable {
-    fn eq(&self, _: &Self) -> bool {
-        panic!("they are not compared")
+    fn eq(&self, other: &Self) -> bool {
+        assert!(!self.1.load(Ordering::Relaxed), "they are not compared any more");
+        self.0 == other.0
+    }
+}
+
+impl Hash for Incomparable {
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        self.0.hash(to);
     }
 }
 
 impl Eq for Incomparable {}
 
 impl PartialOrd for Incomparable {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for Incomparable {
-    fn cmp(&self, other: &Self) -> Ordering {
+    fn cmp(&self, other: &Self) -> cmp::Ordering {
         self.0.cmp(&other.0)
     }
 }
 
 #[test]
-fn no_key_is_forgotten_at_the_end_if_keys_cannot_be_compared() {
-    let (window, alive) = (Window::tumbling(10), Arc::new(()));
+fn no_key_leaks_if_keys_cannot_be_compared_at_the_end() {
+    let (window, no_more) = (Window::tumbling(10), Arc::new(AtomicBool::new(false)));
     let mut folds = OpenFolds::default();
     for key in [2, 1, 3] {
-        let key = Incomparable(key, alive.clone());
+        let key = Incomparable(key, no_more.clone());
         folds.fold(&window, key, 5, &0, |n| *n += 1, |n, later| *n += later, &mut Vec::new());
     }
-    let ended = catch_unwind(AssertUnwindSafe(|| {
-        let mut results = Vec::new();
-        folds.close(&window, &0, &mut results);
-        results.iter().map(|result| result.key.0).collect::<Vec<_>>()
-    }));
-    assert_eq!((ended.ok(), Arc::strong_count(&alive)), (Some(vec![1, 2, 3]), 1));
+    no_more.store(true, Ordering::Relaxed);
+    let ended = catch_unwind(AssertUnwindSafe(|| folds.close(&window, &0, &mut Vec::new())));
+    assert_eq!((ended.is_err(), Arc::strong_count(&no_more)), (true, 1));
+}
+
+#[test]
+fn a_map_that_was_large_is_not_looked_through_for_a_few_keys() {
+    let many = (0..10_000).map(|key| (key, 0));
+    let (folds, _) = folded(&Window::tumbling(10), many.chain((1..1000).map(|time| (7, 10 * time))));
+    assert_eq!(folds.keys.len(), 1);
+    assert!(folds.keys.capacity() < 100, "room for {} keys", folds.keys.capacity());
 }
