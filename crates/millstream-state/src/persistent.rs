@@ -282,7 +282,7 @@ impl Persistent {
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();
-            rings = rings.snapshot_every(numbers, move |snapshot| store.offer(snapshot));
+            rings = rings.snapshot_every(numbers.max(1), move |snapshot| store.offer(snapshot));
         }
         let source = running::Written::of::<T, _>(source);
         let source_failed: SourceFailed = {

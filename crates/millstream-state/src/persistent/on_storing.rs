@@ -1,5 +1,6 @@
 //! What a job says of its snapshots while it runs.
 
+use millstream_core::failure::{caught, discard};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ impl OnStoring {
     }
 
     fn say(&self, outcome: Result<u64, &str>) {
-        self.says.iter().for_each(|says| says(outcome));
+        let Some(says) = &self.says else { return };
+        // The next snapshot can be stored nevertheless.
+        caught(|| says(outcome)).unwrap_or_else(discard);
     }
 }

@@ -201,7 +201,8 @@ impl<O: Send + 'static> Running<O> {
     ///
     /// # Errors
     ///
-    /// Why it could not be stored. The job goes on.
+    /// Why it could not be stored; it is not if the last value was not [whole](crate::Places::is_whole). The job goes
+    /// on.
     pub fn snapshot(&self) -> Result<Option<u64>, String> {
         self.storer().snapshot()
     }

@@ -15,8 +15,8 @@ impl Persistent {
     /// number. It is called at these changes alone, and not for each snapshot between them; [`Stored`](super::Stored)
     /// counts all that failed. The job goes on meanwhile, and each next snapshot is tried.
     ///
-    /// `says` runs on the thread that stores, so no snapshot is stored until it returns. If it panics, none is stored
-    /// any more.
+    /// `says` runs on the thread that stores, so no snapshot is stored until it returns. If it panics, the job goes on,
+    /// and stores the next ones.
     ///
     /// ```
     /// use millstream::{io::FileSink, prelude::*, state::{Cadence, Persistent, StateDir, again}};

@@ -9,6 +9,7 @@ use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
 use crate::room::Room;
 use crate::{Manifest, Retention, Saved, StateDir};
+use millstream_core::failure::{caught, into_message};
 use millstream_exec::{Snapshot, SnapshotParts, StoredParts};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -23,7 +24,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cadence {
-    /// When at least this many more numbers of the source were taken.
+    /// When at least this many more numbers of the source were taken; 0 is as 1.
     Numbers(u64),
     /// This long after the last one was stored. The clock is one that does not jump.
     Every(Duration),
@@ -40,6 +41,10 @@ impl Default for Cadence {
 
 /// One in this many snapshots is written whole: damage of one file concerns few snapshots.
 const WHOLE: u64 = 8;
+
+/// Why no snapshot is stored behind a value that is not whole.
+const NOT_WHOLE: &str = "the last value is not whole, as a line without its end, so it is read again after a restart: \
+                         a snapshot can be stored behind the next value";
 
 /// Whether the value before a number is whole, so that a start can go on there.
 type IsWhole = Box<dyn Fn(u64) -> bool + Send>;
@@ -204,7 +209,7 @@ impl Store {
                 }
                 Ok(Order::MakeRoom(say)) => {
                     // A failure comes again when the next snapshot is stored.
-                    let _ = self.prune();
+                    let _ = self.guarded(Store::prune);
                     let _ = say.send(());
                     continue;
                 }
@@ -238,15 +243,20 @@ impl Store {
             let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
             // Behind the last line of a file that ends within a line, which may have grown when it is read again, the
             // newest snapshot stays the one before it.
-            let left_out = overtaken || !(self.is_whole)(at);
-            let outcome = match left_out {
-                true if newest == Some(at) && claim.is_some() => self.look_again(&snapshot, claim),
+            if !overtaken && !(self.is_whole)(at) {
+                if let Some(answer) = answer {
+                    let _ = answer.send(Err(NOT_WHOLE.to_owned()));
+                }
+                continue;
+            }
+            let outcome = match overtaken {
+                true if newest == Some(at) && claim.is_some() => self.guarded(|it| it.look_again(&snapshot, claim)),
                 true => Ok(()),
-                false => self.store(&snapshot, claim),
+                false => self.guarded(|it| it.store(&snapshot, claim)),
             };
             let outcome = outcome.map(|()| at);
             match &outcome {
-                Ok(_) if left_out => {}
+                Ok(_) if overtaken => {}
                 Ok(at) => {
                     (stored.snapshots, stored.last, newest) = (stored.snapshots + 1, Some(*at), Some(*at));
                     self.on_storing.stored(*at);
@@ -265,6 +275,16 @@ impl Store {
         }
         stored.written_bytes = self.written_bytes;
         stored
+    }
+
+    /// Does what may call the job's own code. If that panics, this has failed, and the thread goes on with the
+    /// directory.
+    fn guarded(&mut self, does: impl FnOnce(&mut Store) -> Result<(), String>) -> Result<(), String> {
+        caught(|| does(self)).unwrap_or_else(|payload| {
+            // The next one is whole.
+            self.last = None;
+            Err(into_message(payload))
+        })
     }
 
     pub(super) fn store(&mut self, snapshot: &Snapshot, claims: Option<Held>) -> Result<(), String> {

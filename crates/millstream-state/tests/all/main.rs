@@ -32,6 +32,7 @@ mod journal_model;
 #[path = "../../../millstream-testkit/tests/all/lasting.rs"]
 mod lasting;
 mod machine;
+mod panics;
 mod postgres;
 mod postgres_server;
 mod proxy;

@@ -3,10 +3,12 @@
 use crate::jobs::job;
 use millstream::io::FileSink;
 use millstream::prelude::*;
-use millstream::state::{Cadence, SnapshotEntry, StateDir, again};
-use std::fs;
+use millstream::state::{Cadence, Places, Position, Resumable, SnapshotEntry, StateDir, again};
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
+use std::{fs, io};
 
 fn sums(by: u64) -> impl Pipeline<u64, String> + Lasting {
     let sum = |sum: &mut u64, x: &u64| {
@@ -104,4 +106,76 @@ fn a_change_that_is_refused_changes_nothing_that_is_stored() {
     assert!(matches!(refused, UpgradeError::Check(_)), "{refused}");
     assert!(running.snapshot().unwrap().is_some());
     assert!(jobs(home.path()).iter().all(|(_, job)| job == "old"));
+}
+
+/// One value that is not whole, and nothing more until the other end of the channel is gone.
+struct Cut(Mutex<Option<Receiver<()>>>);
+
+struct CutValues {
+    passed: u64,
+    more: Receiver<()>,
+}
+
+impl Resumable<u64> for Cut {
+    type Mark = u64;
+    type Values = CutValues;
+    const WAITS: bool = true;
+
+    fn begin(&self, _: Option<&Position>) -> io::Result<CutValues> {
+        Ok(CutValues { passed: 0, more: self.0.lock().unwrap().take().unwrap() })
+    }
+
+    fn position(&self, mark: &u64) -> io::Result<Position> {
+        Ok((*mark).into())
+    }
+}
+
+impl Iterator for CutValues {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if self.passed > 0 {
+            self.more.recv().ok()?;
+        }
+        self.passed += 1;
+        Some(7)
+    }
+}
+
+impl Places for CutValues {
+    type Mark = u64;
+
+    fn place(&self) -> u64 {
+        self.passed
+    }
+
+    fn is_whole(&self) -> bool {
+        self.passed != 1
+    }
+}
+
+/// A start would read the value again, and not go on behind it.
+#[test]
+fn nothing_is_stored_behind_a_value_that_is_not_whole_and_that_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let (sender, more) = sync_channel(1);
+    let old = job(home.path(), Cadence::OnCall).described_as("old".into());
+    let out = FileSink::append(home.path().join("out"));
+    let running = old.start(&sums(1), Cut(Mutex::new(Some(more))), out).unwrap();
+    let unstored = || {
+        let why = std::iter::repeat_with(|| running.snapshot()).find(|stored| *stored != Ok(Some(0)));
+        let why = why.unwrap().unwrap_err();
+        assert!(why.starts_with("the last value is not whole"), "{why}");
+    };
+    unstored();
+    let changed = running.upgrader().upgrade(sums(10), |_| "new".into(), |_| ()).unwrap();
+    assert!(changed.stored.is_err(), "{changed:?}");
+    unstored();
+    assert!(jobs(home.path()).iter().all(|stored| *stored == (0, "old".to_owned())), "{:?}", jobs(home.path()));
+    sender.send(()).unwrap();
+    while running.snapshot() != Ok(Some(2)) {}
+    assert_eq!(jobs(home.path()).last(), Some(&(2, "new".to_owned())));
+    drop(sender);
+    let (_, stored) = running.wait().unwrap();
+    assert_eq!(stored.failed, 0, "{stored:?}");
 }
