@@ -75,6 +75,7 @@ pub type EffectFuture<B> = Pin<Box<dyn Future<Output = Result<B, OutcomeUnknown>
 ///     let orders = pipeline::<u64>()
 ///         .enumerate()
 ///         .map_blocking(charge)
+///         .named("charge")
 ///         .try_map(|charged| charged.clone())
 ///         .map(|charged| format!("{charged}\n"));
 ///     let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall).recording(&effects);
@@ -154,6 +155,11 @@ impl Effects {
     /// Whether there is an effect of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.record.names().contains(name)
+    }
+
+    /// The names of its effects.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        self.record.names().iter().cloned().collect()
     }
 
     /// The last number of this effect that has an answer, or an intent.

@@ -138,7 +138,8 @@ impl Persistent {
     }
 
     /// Forgets answers of effects that no kept snapshot needs. The numbers of an effect are those of the stage with its
-    /// name; if there is none, its answers are kept.
+    /// name, by [`named`](millstream_core::Arrow::named). If there is none, its answers are kept, and a source that
+    /// does not [repeat](Resumable::repeats) its values is refused.
     #[must_use]
     pub fn recording(mut self, effects: &Effects) -> Self {
         self.effects.push(effects.clone());

@@ -59,7 +59,8 @@ pub enum JobError {
         name: String,
     },
     /// A sink or an effect keeps what it has by the source's numbers, and the source does not
-    /// [repeat](crate::Resumable::repeats) its values: after a restart it may have others at these numbers.
+    /// [repeat](crate::Resumable::repeats) its values: after a restart it may have others at these numbers. Or an
+    /// effect is at no stage of its name, so it is not known what its numbers are.
     OtherNumbers {
         /// What keeps it.
         what: String,

@@ -2,12 +2,14 @@
 
 use super::{JobError, Persistent};
 use crate::claims::{ClaimingSink, Claims};
+use crate::effects::Effects;
 use millstream_core::{Plan, SequenceNumber, Shape};
+use std::sync::Arc;
 
 impl Persistent {
     /// Refuses a source that may have other values at the same numbers after a restart, where a number stands for a
     /// value that is there: the new value would be lost. Behind a stage that renumbers, as `lines` does, numbers are
-    /// the pipeline's own.
+    /// the pipeline's own. An effect whose stage is not known is refused, too.
     pub(super) fn check_numbers<A: Shape, K: ClaimingSink<A>>(
         &self,
         plan: &Plan,
@@ -25,8 +27,15 @@ impl Persistent {
         if let Some(sink) = side_sinks.find(|sink| is_side_of_source(plan, sink.name())) {
             return refused(format!("the side sink {:?} skips numbers that it has", sink.name()));
         }
-        match self.recording_stages(plan).next() {
-            Some(stage) => refused(format!("the effect {stage:?} has its answers by number")),
+        if let Some(stage) = self.recording_stages(plan).next() {
+            return refused(format!("the effect {stage:?} has its answers by number"));
+        }
+        let is_at_none = |name: &Arc<str>| !plan.stages.iter().any(|stage| *stage.name == **name);
+        match self.effects.iter().flat_map(Effects::names).filter(is_at_none).min() {
+            Some(name) => refused(format!(
+                "the effect {name:?} has its answers by number, it is not known whose, since no stage has its name \
+                 (`.named({name:?})`)"
+            )),
             None => Ok(()),
         }
     }

@@ -73,10 +73,15 @@ fn blocks_of_a_followed_file_do_not_go_to_a_table_by_their_numbers() {
     let state = StateDir::open(home.join("state"), "texts").unwrap();
     let (effects, _) = Effects::open(&state, SMALL).unwrap();
     let call = effects.recorded("call", Unknown::retry(), |_, text: &String| text.clone());
-    let called = blocks().enumerate().map_blocking(call).named("call").map(|text| text.clone().unwrap());
+    let called = blocks().enumerate().map_blocking(call.clone()).map(|text| text.clone().unwrap());
     let job = Persistent::new(Rings::new(), state).recording(&effects);
+    let why = refused(home, job.start(&called, followed(home), out.clone()));
+    let expected = "the effect \"call\" has its answers by number, it is not known whose";
+    assert!(why.starts_with(expected) && why.contains("`.named(\"call\")`"), "{why}");
+    let called = blocks().enumerate().map_blocking(call).named("call").map(|text| text.clone().unwrap());
+    let job = Persistent::new(Rings::new(), StateDir::open(home.join("state"), "texts").unwrap()).recording(&effects);
     let why = refused(home, job.start(&called, followed(home), out));
-    assert!(why.starts_with("the effect \"call\" has its answers by number"), "{why}");
+    assert!(why.starts_with("the effect \"call\" has its answers by number, and"), "{why}");
 }
 
 #[test]
