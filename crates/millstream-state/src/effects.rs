@@ -209,8 +209,10 @@ impl Effects {
     }
 
     /// As [`recorded`](Effects::recorded), for [`map_async`](millstream_core::AsyncExt::map_async). `f` gets a clone of
-    /// the value. A thread of the record waits for the disk and for [`Unknown::ask`], so the thread that polls does
-    /// not.
+    /// the value. A thread of the record waits for the disk, and while another stage makes the call of this number, as
+    /// one of a shadow, the future waits. The thread that polls is held by [`Unknown::ask`], and, in a run that
+    /// [follows](Effects::follow), until the other process has the answer: if that takes long, take
+    /// [`recorded`](Effects::recorded), or more workers.
     pub fn recorded_async<A: Item + Clone, B, F, Fut>(
         &self,
         name: &str,

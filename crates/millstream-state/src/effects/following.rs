@@ -95,7 +95,8 @@ impl Record {
         let room = state.room().of_journal();
         let follows = Some(Follows { disk, dir, options, entries, over, room, lost });
         let (job, table, ended) = (state.program().into(), Mutex::new(table), Condvar::new());
-        Ok(Record { job, writer: OnceLock::new(), follows, table, ended, names: Mutex::default() })
+        let (wakers, names) = (Mutex::default(), Mutex::default());
+        Ok(Record { job, writer: OnceLock::new(), follows, table, ended, wakers, names })
     }
 
     /// Reads what is there, before the job chooses the snapshot that it begins with: entries that were removed until

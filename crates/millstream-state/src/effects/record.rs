@@ -7,8 +7,10 @@ use super::writer::Writer;
 use crate::StateDir;
 use crate::journal::{Journal, JournalError, JournalOptions, JournalReader};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::future::poll_fn;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Poll, Waker};
 use std::{io, mem};
 
 /// Why an effect has no answer.
@@ -31,6 +33,8 @@ pub(super) struct Record {
     pub(super) table: Mutex<Table>,
     /// Notified when an effect is no longer under way.
     pub(super) ended: Condvar,
+    /// The futures that wait for that. Locked after the table.
+    pub(super) wakers: Mutex<Vec<Waker>>,
     /// The effects that this process has made.
     pub(super) names: Mutex<HashSet<Arc<str>>>,
 }
@@ -100,7 +104,8 @@ impl Record {
         let writer =
             writer.map_or_else(OnceLock::new, |journal| Writer::new(journal, live, state.room().of_journal()).into());
         let (job, table, ended) = (state.program().into(), Mutex::new(table), Condvar::new());
-        Ok((Record { job, writer, follows: None, table, ended, names: Mutex::default() }, recovered))
+        let (wakers, names) = (Mutex::default(), Mutex::default());
+        Ok((Record { job, writer, follows: None, table, ended, wakers, names }, recovered))
     }
 
     pub(super) fn job(&self) -> Arc<str> {
@@ -111,13 +116,17 @@ impl Record {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the caller must do for this key. Waits while another thread performs it.
-    fn look(self: &Arc<Self>, key: &EffectKey) -> Result<Begun, RecordError> {
+    /// What the caller must do for this key. While another one performs it, `waits` is called, and there is none.
+    fn look(
+        self: &Arc<Self>,
+        key: &EffectKey,
+        waits: impl FnOnce(MutexGuard<'_, Table>),
+    ) -> Result<Option<Begun>, RecordError> {
         let mut table = self.table();
         let intended = loop {
             match table.get(&key.effect).and_then(|numbers| numbers.get(&key.number)) {
-                Some(Slot::Known(Known::Answer(answer))) => return Ok(Begun::Answered(answer.clone())),
-                Some(Slot::Known(Known::Unknown)) => return Ok(Begun::Unknown),
+                Some(Slot::Known(Known::Answer(answer))) => return Ok(Some(Begun::Answered(answer.clone()))),
+                Some(Slot::Known(Known::Unknown)) => return Ok(Some(Begun::Unknown)),
                 // The other process performs it, or has yet to.
                 Some(Slot::Known(Known::Intent)) | None if self.waits() => {
                     drop(table);
@@ -126,7 +135,8 @@ impl Record {
                 Some(Slot::Known(Known::Intent)) => break true,
                 None => break false,
                 Some(Slot::Performing) => {
-                    table = self.ended.wait(table).unwrap_or_else(PoisonError::into_inner);
+                    waits(table);
+                    return Ok(None);
                 }
             }
         };
@@ -135,13 +145,17 @@ impl Record {
         }
         table.entry(key.effect.clone()).or_default().insert(key.number, Slot::Performing);
         let performing = Performing { record: self.clone(), key: key.clone(), intended, ended: false };
-        Ok(if intended { Begun::Intended(performing) } else { Begun::Performs(performing) })
+        Ok(Some(if intended { Begun::Intended(performing) } else { Begun::Performs(performing) }))
     }
 
     /// What the caller must do for this key. If it must perform the effect and the policy wants an intent, the intent
-    /// is durable then.
+    /// is durable then. Waits while another thread performs it.
     pub(super) fn begin(self: &Arc<Self>, key: &EffectKey, intent: bool) -> Result<Begun, RecordError> {
-        let begun = self.look(key)?;
+        let begun = loop {
+            if let Some(begun) = self.look(key, |table| drop(self.ended.wait(table)))? {
+                break begun;
+            }
+        };
         match begun {
             Begun::Performs(mut performing) if intent => {
                 performing.put(&Known::Intent)?;
@@ -152,9 +166,17 @@ impl Record {
         }
     }
 
-    /// The same, and another thread waits for the disk.
+    /// The same, and another thread waits for the disk. The future waits while another one performs it: both may be
+    /// polled by the same thread.
     pub(super) async fn begin_async(self: &Arc<Self>, key: &EffectKey, intent: bool) -> Result<Begun, RecordError> {
-        let begun = self.look(key)?;
+        let begun = poll_fn(|context| {
+            let wakes = |table: MutexGuard<'_, Table>| {
+                self.wakers().push(context.waker().clone());
+                drop(table);
+            };
+            self.look(key, wakes).transpose().map_or(Poll::Pending, Poll::Ready)
+        });
+        let begun = begun.await?;
         match begun {
             Begun::Performs(mut performing) if intent => {
                 performing.put_async(&Known::Intent).await?;
@@ -184,6 +206,10 @@ impl Record {
     /// The last number of this effect that has an entry.
     pub(super) fn last(&self, effect: &str) -> Option<u64> {
         self.table().get(effect)?.keys().next_back().copied()
+    }
+
+    fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn names(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
@@ -238,6 +264,8 @@ impl Performing {
         }
         drop(table);
         self.record.ended.notify_all();
+        let wakers = mem::take(&mut *self.record.wakers());
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 

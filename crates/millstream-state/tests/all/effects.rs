@@ -7,9 +7,12 @@ use millstream_state::effects::{EffectKey, Effects, OutcomeUnknown, Unknown};
 use millstream_state::journal::{Fsync, JournalOptions, JournalReader};
 use millstream_state::{Cadence, Persistent, Retention, StateDir, again};
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 const NUMBERS: u64 = 5;
 
@@ -313,6 +316,52 @@ fn answers_that_are_written_once_more_survive_every_crash() {
             assert_eq!(answer, Ok(*n), "{name}, after {after}");
         }
     }
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// As with a shadow on the only worker.
+#[test]
+fn a_future_waits_for_the_call_of_another_one_on_its_thread() {
+    let home = tempfile::tempdir().unwrap();
+    let state = StateDir::open(home.path().join("state"), "orders").unwrap();
+    let (effects, _) = Effects::open(&state, JournalOptions::default()).unwrap();
+    let (gate, opened) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (opens, calls) = (gate.clone(), opened.clone());
+    let price = effects.recorded_async("price", Unknown::fail(), move |_, x: u64| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        let opens = opens.clone();
+        async move {
+            poll_fn(|_| if opens.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }).await;
+            x * 10
+        }
+    });
+    let (says, said) = channel();
+    let polls = move || {
+        let [mut first, mut second] = [(); 2].map(|()| price((&SequenceNumber(0), &7)));
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let waker = Waker::from(woken.clone());
+        let (mut waits, mut context) = (Context::from_waker(&waker), Context::from_waker(Waker::noop()));
+        // Its intent is durable.
+        while opened.load(Ordering::SeqCst) == 0 {
+            assert!(first.as_mut().poll(&mut context).is_pending());
+        }
+        assert!(second.as_mut().poll(&mut waits).is_pending());
+        gate.store(true, Ordering::SeqCst);
+        let answer = std::iter::repeat_with(|| first.as_mut().poll(&mut context)).find(Poll::is_ready);
+        assert!(woken.0.load(Ordering::SeqCst));
+        says.send((answer, second.as_mut().poll(&mut waits), opened.load(Ordering::SeqCst))).unwrap();
+    };
+    let polling = std::thread::spawn(polls);
+    let answer = said.recv_timeout(std::time::Duration::from_secs(60)).expect("both end");
+    assert_eq!(answer, (Some(Poll::Ready(Ok(70))), Poll::Ready(Ok(70)), 1));
+    polling.join().unwrap();
 }
 
 #[test]
