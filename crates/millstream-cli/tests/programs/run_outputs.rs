@@ -4,6 +4,7 @@ use crate::run_changed::text_of;
 use crate::scene::{Input, Scene, Seen};
 use millstream_testkit::programs::skipped;
 use std::fs::File;
+use std::io::Write;
 use std::process::Stdio;
 
 /// `run` with these arguments and this standard output.
@@ -42,6 +43,32 @@ fn a_sink_that_is_the_file_of_standard_output_is_refused() {
     // This one prints nothing.
     let seen = into(&scene, &["-e", "jsonl(\"rows\") | jsonl(\"out\")"], output());
     assert_eq!((text_of(&scene, "out").as_str(), seen.code), ("{\"a\":1}\n", Some(0)), "{}", seen.stderr);
+}
+
+#[test]
+fn a_start_whose_last_sink_cannot_be_made_leaves_the_others_as_they_are() {
+    let scene = Scene::new().file("rows", "{\"a\":1}\n").file("F", "before\n").file("out", "");
+    let run = |text: &str| {
+        let out = File::options().append(true).open(scene.path("out")).expect("a file");
+        into(&scene, &["-e", text, "--state", "state", "--snapshot-every", "1"], out)
+    };
+    let one = "let r = jsonl(\"rows\"); r | jsonl(\"F\")";
+    let refused = |before: &str| {
+        for (name, why) in [("none/G", "No such file"), (".", "Is a directory"), ("/dev/null", "only a regular file")] {
+            let seen = run(&format!("{one}; r | jsonl(\"{name}\")"));
+            let expected = format!("{name}: {why}");
+            assert!(seen.stderr.contains(&expected) && seen.code == Some(1), "{expected}: {}", seen.stderr);
+            assert_eq!(text_of(&scene, "F"), before, "{name}");
+        }
+    };
+    refused("before\n");
+    assert_eq!(run(one).code, Some(0));
+    let mut written = File::options().append(true).open(scene.path("F")).expect("a file");
+    // A start that is not refused cuts it.
+    written.write_all(b"more\n").expect("it can be written");
+    refused("{\"a\":1}\nmore\n");
+    assert_eq!(run(one).code, Some(0));
+    assert_eq!(text_of(&scene, "F"), "{\"a\":1}\n");
 }
 
 #[test]

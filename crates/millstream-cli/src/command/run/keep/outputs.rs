@@ -1,5 +1,6 @@
 //! The outputs of a program whose state is kept. They all go back together to what they held at a snapshot.
 
+mod begun;
 mod claimed;
 
 use super::super::outputs::{MESSAGES, said};
@@ -23,7 +24,7 @@ use millstream_state::claims::open_together;
 use millstream_state::{ClaimingSink, OpenError};
 use serde_json::Value;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -192,7 +193,7 @@ impl KeptOutputs {
     fn open_at(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<OpenOutputs, OpenError> {
         let Some((next, claim)) = claim else {
             let all: Vec<usize> = (0..self.files.len()).collect();
-            let files = self.begun(&all)?;
+            let files = self.begun(self.beginning(&all)?)?.into_iter().map(|(_, file)| file).collect();
             return Ok(self.opened(files, Vec::new(), vec![0; self.places.dead.len()], ""));
         };
         let mut claim = Claim::of(claim, &self.names)?;
@@ -212,6 +213,7 @@ impl KeptOutputs {
         self.are_new(&new, gone.iter().chain(&closed))?;
         #[cfg(feature = "sqlite")]
         let (databases, old) = self.databases(old, |place| held(place).map(|(_, held)| held))?;
+        let beginning = self.beginning(&new)?;
         let options = self.options(&old);
         let claims: Vec<Value> = old.iter().filter_map(held).map(|(_, held)| held.clone()).collect();
         let opened = open_together(&options, Some((next, &claims)))?.into_iter().map(OpenOutput::file);
@@ -221,30 +223,13 @@ impl KeptOutputs {
             database.go_back()?;
             files.push((place, database));
         }
-        files.extend(new.iter().copied().zip(self.begun(&new)?));
+        files.extend(self.begun(beginning)?);
         files.sort_by_key(|(place, _)| *place);
         for (name, held) in gone {
             cut(name.as_deref(), next, &held);
             closed.push((name, held));
         }
         Ok(self.opened(files.into_iter().map(|(_, file)| file).collect(), closed, claim.dead, &claim.run))
-    }
-
-    /// Empties files that are written for the first time, as a run without a state does.
-    fn begun(&self, places: &[usize]) -> Result<Vec<OpenOutput>, OpenError> {
-        let is_file = |place: &&usize| matches!(self.files[**place], To::File(_));
-        let files: Vec<usize> = places.iter().filter(is_file).copied().collect();
-        for name in files.iter().filter_map(|place| self.names[*place].as_ref()) {
-            File::create(name).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
-        }
-        let mut files = open_together(&self.options(&files), None)?.into_iter().map(OpenOutput::file);
-        let opened = places.iter().filter_map(|place| match &self.files[*place] {
-            To::File(_) => files.next().map(Ok),
-            To::Url(url) => Some(OpenOutput::posting(url)),
-            #[cfg(feature = "sqlite")]
-            To::Database(file) => Some(OpenOutput::database(file)),
-        });
-        opened.collect()
     }
 
     /// Takes the databases out of these outputs, and opens each at its claim. A database is unchanged until it [goes

@@ -1,0 +1,54 @@
+//! The outputs that a run writes for the first time.
+
+use super::super::output::{OpenOutput, To};
+use super::KeptOutputs;
+use crate::output::can_be_written;
+use millstream_state::OpenError;
+use millstream_state::claims::open_together;
+use std::fs::{self, File};
+use std::io;
+
+/// The place of an output, and what is open of it.
+pub(super) type Beginning = (usize, Option<OpenOutput>);
+
+impl KeptOutputs {
+    /// Opens the outputs that are written for the first time, but files: it is known of all that they can be made, and
+    /// each is as it was.
+    pub(super) fn beginning(&self, places: &[usize]) -> Result<Vec<Beginning>, OpenError> {
+        let files = places.iter().filter(|place| matches!(self.files[**place], To::File(_)));
+        files.filter_map(|place| self.names[*place].as_deref()).try_for_each(can_be_emptied)?;
+        let opened = places.iter().map(|place| {
+            let open = match &self.files[*place] {
+                To::File(_) => None,
+                To::Url(url) => Some(OpenOutput::posting(url)?),
+                #[cfg(feature = "sqlite")]
+                To::Database(file) => Some(OpenOutput::database(file)?),
+            };
+            Ok((*place, open))
+        });
+        opened.collect()
+    }
+
+    /// Empties and opens the files among them, as a run without a state does.
+    pub(super) fn begun(&self, outputs: Vec<Beginning>) -> Result<Vec<(usize, OpenOutput)>, OpenError> {
+        let files: Vec<usize> = outputs.iter().filter(|(_, open)| open.is_none()).map(|(place, _)| *place).collect();
+        for name in files.iter().filter_map(|place| self.names[*place].as_deref()) {
+            File::create(name).map_err(|error| of_name(name, &error))?;
+        }
+        let mut files = open_together(&self.options(&files), None)?.into_iter().map(OpenOutput::file);
+        let opened = outputs.into_iter().filter_map(|(place, open)| Some((place, open.or_else(|| files.next())?)));
+        Ok(opened.collect())
+    }
+}
+
+/// Whether a file can be made or emptied, as far as that is known before.
+fn can_be_emptied(name: &str) -> io::Result<()> {
+    if fs::metadata(name).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Err(io::Error::other(format!("{name}: only a regular file can say what it holds after a crash")));
+    }
+    can_be_written(name.as_ref()).map_err(|error| of_name(name, &error))
+}
+
+fn of_name(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{name}: {error}"))
+}
