@@ -65,6 +65,11 @@ impl SourceOf {
         *self == SourceOf { dead: self.dead.clone(), ..other.clone() }
     }
 
+    /// Whether a quote is open where these rows end, the first of which is whole.
+    pub fn is_open(&self, rows: &[u8]) -> bool {
+        matches!(self.format, Format::Table(separator) if is_open(rows, separator))
+    }
+
     /// The bytes of a reader, as blocks. Bytes that come are passed on at once. A row has at most `longest` bytes.
     pub fn blocks(&self, input: impl Read + Send + 'static, longest: usize) -> RowBlocks {
         self.cut(input, longest, false, &FilePlace::default())

@@ -49,6 +49,9 @@ pub(crate) fn row_ends(bytes: &[u8], separator: u8) -> impl Iterator<Item = usiz
 
 /// Whether quotes are open where these bytes end, which begin with a row.
 pub(crate) fn is_open(bytes: &[u8], separator: u8) -> bool {
+    if memchr(b'"', bytes).is_none() {
+        return false;
+    }
     let mut at = row_ends(bytes, separator).last().unwrap_or(0);
     loop {
         if bytes.get(at) == Some(&b'"') {

@@ -30,3 +30,13 @@ fn a_line_that_was_not_complete_is_read_again_as_a_whole() {
         assert_eq!(spaces, "[spaces: 1]bc d\n", "{every}");
     }
 }
+
+/// Its line ends, and its quotes do not. Until then it is a dead letter.
+#[test]
+fn a_row_whose_quotes_were_open_is_read_again_as_a_whole() {
+    for every in ["1", "2", "3"] {
+        let args = ["run", "-e", "csv(\"file\", dead: \"bad\") | map(.b | length)", "--snapshot-every", every];
+        let out = twice(&args, ["a,b\n1,\"u\nv\"\n2,\"x\n", "yz\"\n3,w\n"]);
+        assert_eq!(out, "3\n4\n1\n", "{every}");
+    }
+}

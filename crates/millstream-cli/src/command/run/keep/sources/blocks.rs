@@ -106,7 +106,8 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
                     self.place.at = at;
                     self.place.before = Before::of(&raw.block);
                     let (_, source, name) = &of.files[self.place.file];
-                    self.is_whole = raw.block.ends_with(b"\n") || comes_once(source, name);
+                    let is_ended = raw.block.ends_with(b"\n") && !source.is_open(&raw.block[raw.skip..]);
+                    self.is_whole = is_ended || comes_once(source, name);
                     let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
                     while let Some((_, place)) = places.pop_front_if(|(end, _)| *end <= self.place.at.offset) {
                         self.place.journal = place;
