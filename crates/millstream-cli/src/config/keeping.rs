@@ -14,6 +14,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(feature = "page")]
+use std::time::Duration;
 
 /// Set by a process that starts itself again.
 pub(crate) const GOES_ON: &str = "MILLSTREAM_GOES_ON";
@@ -201,7 +203,7 @@ impl RunConfig {
         (self.stats, self.picture, self.observe, self.quiet) = (None, None, false, true);
         #[cfg(feature = "page")]
         {
-            self.page = None;
+            (self.page, self.page_linger) = (None, Duration::ZERO);
         }
     }
 }

@@ -1,6 +1,8 @@
 use crate::scene::{Input, Scene, ended};
 use millstream_testkit::programs::skipped;
 use serde_json::Value;
+#[cfg(feature = "page")]
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -183,6 +185,26 @@ fn the_hash_is_the_last_line_while_the_page_stays() {
     let lines: Vec<&str> = seen.stderr.lines().collect();
     assert!(lines[1].ends_with(": the page stays for 1 s, or until a signal comes"), "{}", seen.stderr);
     assert!(lines[2].starts_with("hash ") && lines.len() == 3, "{}", seen.stderr);
+}
+
+/// It has no page of its own.
+#[cfg(feature = "page")]
+#[test]
+fn a_look_at_the_states_of_a_run_does_not_stay_with_its_page() {
+    let scene = Scene::new().file("text", "a b\n");
+    let spawned = |args: &str| {
+        let mut command = scene.command("millstream", args);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut run = spawned("wc --state state --page 127.0.0.1:0 --page-linger 1000 text");
+    let mut said = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    said.find(|line| line.contains(": the page stays for 1000 s")).expect("the run ends, and the page stays");
+    let kill = scene.command("kill", &format!("-TERM {}", run.id()));
+    assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
+    assert_eq!(ended(&mut run).code(), Some(0));
+    for look in ["state state", "replay state", "diff state state"] {
+        assert_eq!(ended(&mut spawned(look)).code(), Some(0), "{look}");
+    }
 }
 
 #[cfg(feature = "page")]
