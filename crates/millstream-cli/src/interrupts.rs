@@ -159,9 +159,14 @@ impl Interrupts {
     }
 
     /// The first signal calls `drain` instead of draining the run, whose source ends by itself if its input is
-    /// [watched](Interrupts::watch). `drain` must not wait, nor call any method of this.
+    /// [watched](Interrupts::watch). If it has come already, `drain` is called at once. `drain` must not wait, nor call
+    /// any method of this.
     pub(crate) fn when_drained(&self, drain: impl Fn() + Send + 'static) {
-        self.lock().when_drained = Some(Box::new(drain));
+        let mut state = self.lock();
+        if state.first.is_some() {
+            drain();
+        }
+        state.when_drained = Some(Box::new(drain));
     }
 
     /// Whether the first signal [ends the source](Interrupts::when_drained), and not the run.

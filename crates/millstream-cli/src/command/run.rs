@@ -231,8 +231,10 @@ fn run_into(
     }
     #[cfg(not(feature = "page"))]
     let _ = accepts;
-    let opening = runs.opening(true);
+    let mut opening = runs.opening(true);
     let endless = files.iter().any(Named::is_endless);
+    // The run is not drained then, but ends with its source.
+    opening.watched |= endless;
     let waits = endless || !all_there(&files);
     let waits = waits || files.iter().any(Named::is_query);
     let interrupts = runs.interrupts();
@@ -260,7 +262,7 @@ fn run_into(
         Ok(outputs) => {
             outputs.finish(quiet);
             if !quiet {
-                if runs.interrupted() && !endless {
+                if runs.interrupted() {
                     ends::say_interrupted(&texts, reached.within().as_deref(), complaints);
                 }
                 ends::say_alone(&texts, complaints);

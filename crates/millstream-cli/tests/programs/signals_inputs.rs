@@ -66,6 +66,48 @@ fn inputs_after_the_one_that_waits_are_left_out() {
     }
 }
 
+/// A source without an end is ended by its signal, and the run with it.
+#[cfg(feature = "run")]
+#[test]
+fn an_input_that_waits_before_an_endless_source_is_ended() {
+    let endless: &[&str] = &[
+        "lines(\"log\", follow: true)",
+        #[cfg(feature = "serve")]
+        "lines(listen: \"127.0.0.1:0\")",
+    ];
+    for endless in endless {
+        let text = format!("lines | lines(\"out\"); {endless} | lines(\"more\")");
+        for way in WAYS {
+            let scene = Scene::new().file("log", "never read\n");
+            let (_, stderr, code) = interrupted(&scene, &["run", "--deploy", way, "-e", &text], 0);
+            assert_eq!(code, Some(130), "{way} {text}: {stderr}");
+            assert!(stderr.contains("interrupted within standard input, after 3 rows"), "{way} {text}: {stderr}");
+            assert_eq!(std::fs::read_to_string(scene.path("out")).unwrap(), "1\n2\n3\n", "{way} {text}");
+        }
+    }
+}
+
+#[cfg(feature = "run")]
+#[test]
+fn a_kept_input_that_waits_before_an_endless_source_is_ended() {
+    let scene = Scene::new().file("log", "never read\n").file("out", "");
+    let text = "lines | lines(\"out\"); lines(\"log\", follow: true) | lines(\"more\")";
+    for rows in ["1\n", "1\n1\n"] {
+        let mut command = scene.command("millstream", "run --state state -e");
+        let mut child = command.arg(text).stdin(Stdio::piped()).spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"1\n").unwrap();
+        let start = Instant::now();
+        while std::fs::read_to_string(scene.path("out")).unwrap() != rows {
+            assert!(start.elapsed() < PATIENCE, "the row does not come out");
+            thread::sleep(Duration::from_millis(1));
+        }
+        interrupt(&child);
+        assert_eq!(ended(&mut child).code(), Some(130));
+        drop(stdin);
+    }
+}
+
 /// It would pass for the answer to all values.
 #[cfg(feature = "jq")]
 #[test]

@@ -181,8 +181,9 @@ impl Job {
         let Asked { most, quiet, complaints, .. } = asked;
         let (most, quiet) = (*most, *quiet);
         let runs_on = matches!(keep.doing, Doing::Run { .. });
+        let ends_by_signal = files.iter().any(Named::is_endless);
         let live = match once {
-            Some(once) if runs_on => once.begin(runs, most)?,
+            Some(once) if runs_on => once.begin(runs, most, ends_by_signal)?,
             _ => Live::Nothing,
         };
         let (left, endless, refused) = (Left::default(), Endless::default(), Arc::new(OnceLock::new()));
@@ -190,16 +191,15 @@ impl Job {
         let waits = reads_url || files.iter().any(Named::is_query) || once.as_ref().is_some_and(Once::waits);
         let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
         let mut reading = reading.of(files.clone(), complaints);
-        if let Some(stopper) = reading.stopper() {
-            runs.interrupts().when_drained(stopper);
+        if ends_by_signal {
+            let (stops_files, stops_posts) = (reading.stopper(), endless.clone());
+            runs.interrupts().when_drained(move || {
+                stops_files();
+                stops_posts.stop();
+            });
         }
         let mut posts = None;
         if let Some(Once::Posted(address)) = once {
-            let stops = endless.clone();
-            runs.interrupts().when_drained(move || stops.stop());
-            if runs.interrupted() {
-                endless.stop();
-            }
             reading.until_dropped(left.before_leaving(runs));
             let complaints = complaints.clone();
             let opening = || Opening {

@@ -151,17 +151,16 @@ impl Endless {
 
 /// How far a run has read.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reached(Arc<Mutex<(Option<OsString>, bool)>>);
+pub(super) struct Reached(Arc<Mutex<Option<OsString>>>);
 
 impl Reached {
-    fn set(&self, file: Option<OsString>, all: bool) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (file, all);
+    fn set(&self, file: Option<OsString>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = file;
     }
 
-    /// The file that was being read when the run ended; `None` if there was none, or if everything was read.
+    /// The file that was being read when a signal ended it; `None` if everything was read but an endless source.
     pub(super) fn within(&self) -> Option<OsString> {
-        let reached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        reached.0.clone().filter(|_| !reached.1)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -169,6 +168,8 @@ impl Reached {
 pub(super) struct Sources {
     left: VecDeque<(usize, SourceOf, OsString)>,
     current: Option<(OsString, FileBlocks)>,
+    /// Whether the current source is the endless one, which ends by itself after a signal.
+    in_endless: bool,
     most: usize,
     opening: Opening,
     endless: Endless,
@@ -221,6 +222,7 @@ impl Sources {
         Ok(Sources {
             left,
             current: None,
+            in_endless: false,
             most,
             opening,
             endless,
@@ -243,16 +245,19 @@ impl Sources {
     /// Opens the next file that can be opened.
     fn advance(&mut self) -> Option<()> {
         let Some((number, of, file)) = self.left.pop_front() else {
-            let more = self.listen();
-            self.reached.set(None, more.is_none());
-            return more;
+            // A signal may have ended a file before the endless source.
+            if !self.in_endless {
+                self.reached.set(None);
+            }
+            return self.listen();
         };
-        self.reached.set(Some(file.clone()), false);
+        self.reached.set((!of.follow).then(|| file.clone()));
         let name = if file == "-" { "-".into() } else { file.to_string_lossy().into_owned() };
         if of.follow {
             let follow = Follow::new(&file);
             let stopper = follow.stopper();
             self.endless.add(move || stopper.stop());
+            self.in_endless = true;
             self.current = Some((file, FileBlocks::new(&of, number, &name, Counted(follow), self.most)));
             return Some(());
         }
@@ -276,8 +281,9 @@ impl Sources {
         }
         match self.opening.open(&file) {
             Ok(Some(input)) => self.current = Some((file, FileBlocks::new(&of, number, &name, input, self.most))),
-            // A signal ends the whole stream.
-            Ok(None) => return None,
+            // A signal ends the whole stream, or what comes before the endless source.
+            Ok(None) if !self.endless.stopped() => return None,
+            Ok(None) => {}
             Err(error) => self.complaints.complain(&message(&file, &error)),
         }
         Some(())
@@ -292,7 +298,7 @@ impl Sources {
         let address = listening.address().to_owned();
         let blocks = RowBlocks::of(listening, Default::default());
         let blocks = FileBlocks::from_place(&of, number, &address, blocks, FilePlace::default());
-        self.current = Some((address.into(), blocks));
+        (self.current, self.in_endless) = (Some((address.into(), blocks)), true);
         Some(())
     }
 }
@@ -309,30 +315,31 @@ impl Iterator for Sources {
 
     fn next(&mut self) -> Option<Raw> {
         loop {
-            if let Some((name, blocks)) = &mut self.current {
-                let block = blocks.next();
-                if let Some(columns) = blocks.sampled().filter(|_| !self.quiet) {
-                    self.complaints.note(&format!("{}: schema: {columns}", quoted(name)));
-                }
-                if block.is_some() {
-                    return block;
-                }
-                if let Some(error) = blocks.failure() {
-                    report(&self.complaints, name, &error);
-                    // A signal ends the whole stream within this file, unless accepted rows are still to be passed on.
-                    if is_end(&error) && !self.endless.stopped() {
-                        self.left.clear();
-                        self.current = None;
-                        return None;
-                    }
-                }
-                self.current = None;
+            if self.endless.stopped() && !self.in_endless {
+                // A signal ends the stream within this file, but accepted rows are still to be passed on.
+                (self.left, self.current) = (VecDeque::new(), None);
+                self.listen()?;
             }
-            if self.endless.stopped() {
-                // Acknowledged rows must still be passed on.
-                self.left.clear();
+            let Some((name, blocks)) = &mut self.current else {
+                self.advance()?;
+                continue;
+            };
+            let block = blocks.next();
+            if let Some(columns) = blocks.sampled().filter(|_| !self.quiet) {
+                self.complaints.note(&format!("{}: schema: {columns}", quoted(name)));
             }
-            self.advance()?;
+            if block.is_some() {
+                return block;
+            }
+            if let Some(error) = blocks.failure() {
+                report(&self.complaints, name, &error);
+                if is_end(&error) && !self.endless.stopped() {
+                    // A signal ends the whole stream.
+                    (self.left, self.current) = (VecDeque::new(), None);
+                    return None;
+                }
+            }
+            self.current = None;
         }
     }
 }

@@ -72,15 +72,18 @@ impl Once {
         }
     }
 
-    /// Opens standard input, and tells the runs that it cannot be handed over. An address is opened later.
+    /// Opens standard input, and tells the runs that it cannot be handed over. An address is opened later. `watched` is
+    /// whether a signal ends a wait for input, since it does not drain the run.
     ///
     /// # Errors
     ///
     /// Why it cannot be read.
-    pub(super) fn begin(&self, runs: &mut Runs, most: usize) -> Result<Live, String> {
+    pub(super) fn begin(&self, runs: &mut Runs, most: usize, watched: bool) -> Result<Live, String> {
         let Once::Input(named) = self else { return Ok(Live::Nothing) };
         runs.is_live();
-        match runs.opening(true).open("-".as_ref()) {
+        let mut opening = runs.opening(true);
+        opening.watched |= watched;
+        match opening.open("-".as_ref()) {
             Ok(input) => Ok(input.map_or(Live::Nothing, |input| Live::Input(named.of.blocks(input, most)))),
             Err(error) => Err(message("-".as_ref(), &error)),
         }

@@ -75,14 +75,20 @@ impl Reading {
 }
 
 impl Files {
-    /// A function for a signal to call instead of draining the run, if a file is followed. The rest of the file is
-    /// still read.
-    pub(super) fn stopper(&self) -> Option<impl Fn() + Send + 'static> {
-        let (stopped, follows) = (self.stopped.clone(), self.followed.as_ref()?.stopper());
-        Some(move || {
+    /// A function for a signal to call instead of draining the run, if its last source has no end. The rest of a
+    /// followed file is still read; what comes before that is left for the next start.
+    pub(super) fn stopper(&self) -> impl Fn() + Send + 'static {
+        let (stopped, follows) = (self.stopped.clone(), self.followed.as_ref().map(FollowedFile::stopper));
+        move || {
             stopped.store(true, Ordering::Relaxed);
-            follows.stop();
-        })
+            follows.iter().for_each(|follows| follows.stop());
+        }
+    }
+
+    /// Whether a signal has ended what is before the last source, and this file is there.
+    fn ends_before(&self, file: usize) -> bool {
+        let is_before = |(_, of, _): &(usize, SourceOf, OsString)| !of.follow && of.listen.is_none();
+        self.stopped.load(Ordering::Relaxed) && self.files.get(file).is_some_and(is_before)
     }
 
     /// Makes the beginning fail with this message.

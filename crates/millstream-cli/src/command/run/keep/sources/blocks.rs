@@ -91,7 +91,8 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
     type Item = Raw;
 
     fn next(&mut self) -> Option<Raw> {
-        while !self.ended {
+        // The next start reads on there.
+        while !self.ended && !self.from.of.ends_before(self.place.file) {
             let of = &self.from.of;
             if let Some(blocks) = &mut self.current {
                 let next = blocks.next();
@@ -113,6 +114,10 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
                         self.place.journal = place;
                     }
                     return Some(raw);
+                }
+                // The error that ends a wait is none.
+                if self.from.of.ends_before(self.place.file) {
+                    return None;
                 }
                 if let Some(error) = self.failure() {
                     return self.fail(error);
