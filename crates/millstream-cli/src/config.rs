@@ -8,7 +8,7 @@ pub(crate) use keeping::{Doing, GOES_ON, Keep, Seen, other_program, stored_flags
 
 use crate::flags::{self, Deploy, StatsFormat};
 use crate::message::quoted;
-use crate::stats::STATS_BEGIN;
+use crate::stats::are_stats;
 use crate::watching::PICTURE_BEGIN;
 use millstream_exec::{Queues, Rings, Wait};
 use std::ffi::OsStr;
@@ -160,7 +160,7 @@ pub(crate) fn stats_to(to: &OsStr) -> Result<StatsTo, String> {
         return Ok(StatsTo::StandardError);
     }
     let path = PathBuf::from(to);
-    if would_overwrite(&path, STATS_BEGIN) {
+    if would_overwrite(&path, are_stats) {
         return Err(format!(
             "--stats would overwrite {}, which holds no statistics; `--stats=-` writes them to standard error",
             quoted(to)
@@ -172,19 +172,22 @@ pub(crate) fn stats_to(to: &OsStr) -> Result<StatsTo, String> {
 /// The destination of a picture. `flag` has it.
 pub(crate) fn picture_to(flag: &str, to: &OsStr) -> Result<PathBuf, String> {
     let path = PathBuf::from(to);
-    if would_overwrite(&path, PICTURE_BEGIN) {
+    if would_overwrite(&path, |begin| begin.starts_with(PICTURE_BEGIN)) {
         return Err(format!("{flag} would overwrite {}, which is not a picture", quoted(to)));
     }
     Ok(path)
 }
 
-/// Whether the file has contents that do not begin with `begin`.
-pub(crate) fn would_overwrite(path: &Path, begin: &str) -> bool {
+/// The bytes that identify a file.
+const BEGIN: u64 = 128;
+
+/// Whether the file has contents whose beginning is of another kind.
+pub(crate) fn would_overwrite(path: &Path, is_of_kind: impl Fn(&str) -> bool) -> bool {
     // A pipe or a device has nothing to lose, and a read of it would wait.
     if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
         return false;
     }
-    let mut start = vec![0; begin.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_err() || start != begin.as_bytes()
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGIN).read_to_end(&mut begin));
+    read.is_err() || !is_of_kind(&String::from_utf8_lossy(&begin))
 }

@@ -213,7 +213,7 @@ pub(crate) fn how_to_draw(flags: &flags::Drawing, slots: usize) -> HowToDraw {
 
 fn job_log_to(to: &OsStr) -> Result<PathBuf, String> {
     let path = PathBuf::from(to);
-    if would_overwrite(&path, JOB_LOG_BEGIN) {
+    if would_overwrite(&path, |begin| begin.starts_with(JOB_LOG_BEGIN)) {
         return Err(format!("--joblog would overwrite {}, which is not a job log", quoted(to)));
     }
     Ok(path)

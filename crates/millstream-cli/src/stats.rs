@@ -10,8 +10,10 @@ use millstream_exec::{Overrun, Report, RunError, RunOutcome, StageReport};
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// The beginning of statistics, which identifies a file of them.
-pub(crate) const STATS_BEGIN: &str = "{\n  \"runs\": [";
+/// Whether this is the beginning of statistics, in either format.
+pub(crate) fn are_stats(begin: &str) -> bool {
+    begin.starts_with("{\n  \"runs\": [") || table::is_table(begin)
+}
 
 /// Writes statistics to their destination.
 pub(crate) fn write(to: &StatsTo, stats: &str, complaints: &Complaints) {

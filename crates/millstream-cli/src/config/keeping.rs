@@ -180,6 +180,13 @@ pub(crate) fn other_program(dir: &Path, why: &str) -> String {
     format!("{} has the state of `{program}`, which this program cannot look at: {why}", quoted(dir.as_os_str()))
 }
 
+impl flags::Run {
+    /// Leaves out the reports of the run: a look at its states writes none, and their files may be others by now.
+    pub(crate) fn without_reports(&mut self) {
+        (self.stats, self.record_picture) = (None, None);
+    }
+}
+
 impl RunConfig {
     /// The complaints of a run by this command, or of the tool that looks at the states.
     pub(crate) fn complaints(&self, command: &'static str) -> Complaints {

@@ -61,7 +61,8 @@ where
         let complaints = Complaints::of(command);
         let dir = &config::whole(dir);
         let stored = config::stored_flags::<Flags>(dir).and_then(|flags| match flags.command {
-            Command::Run(OverLines { input, run }) => {
+            Command::Run(OverLines { input, mut run }) => {
+                run.without_reports();
                 let shards = run.tuning.shards;
                 Ok((input.names(), shards, config::run_with_slots(NUMBERS, run)?))
             }

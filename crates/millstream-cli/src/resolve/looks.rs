@@ -42,12 +42,24 @@ pub(crate) fn looking(dir: &Path, at: When) -> Result<(Box<Command>, Seen), Stri
     Ok((stored(dir, Doing::Look { at: Some(at), seen: seen.clone(), tool: "diff" })?, seen))
 }
 
-/// The flags of a command for a look, which never accepts another text, and so needs no token.
-#[cfg(all(feature = "page", feature = "run"))]
+/// The flags of a command for a look, which writes no reports, and so overwrites none. It never accepts another text,
+/// and so needs no token.
 fn looked_at(mut flags: flags::Flags) -> flags::Flags {
+    #[cfg(all(feature = "page", feature = "run"))]
     if let flags::Command::Run(run) = &mut flags.command {
         run.accept_upgrades = false;
     }
+    let run = match &mut flags.command {
+        flags::Command::Wc(wc) => &mut wc.input.run,
+        flags::Command::Uppercase(files) => &mut files.run,
+        flags::Command::Spaces(lines) => &mut lines.input.run,
+        #[cfg(feature = "run")]
+        flags::Command::Run(text) => &mut text.run,
+        #[cfg(feature = "serve")]
+        flags::Command::Serve(serve) => &mut serve.run,
+        _ => return flags,
+    };
+    run.without_reports();
     flags
 }
 
@@ -56,9 +68,7 @@ fn stored(dir: &Path, doing: Doing) -> Result<Box<Command>, String> {
     let dir = &whole(dir);
     let other = |why: &str| other_program(dir, why);
     let flags: flags::Flags = stored_flags(dir)?;
-    #[cfg(all(feature = "page", feature = "run"))]
-    let flags = looked_at(flags);
-    let mut command = resolve(flags).map_err(|why| other(&why))?;
+    let mut command = resolve(looked_at(flags)).map_err(|why| other(&why))?;
     let run = command.kept_run().ok_or_else(|| other("it keeps no state"))?;
     run.only_looks(dir, doing);
     Ok(Box::new(command))

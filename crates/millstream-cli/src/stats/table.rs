@@ -3,10 +3,26 @@
 use serde_json::Value;
 use std::fmt::Write;
 
+/// The table of a command without runs.
+const NO_RUNS: &str = "no runs";
+
 /// All runs of a command, one table for each.
 pub(crate) fn table(runs: &[Value]) -> String {
+    if runs.is_empty() {
+        return NO_RUNS.to_owned();
+    }
     runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
 }
+
+/// Whether this is the beginning of a table.
+pub(super) fn is_table(begin: &str) -> bool {
+    let head = begin.split_once(": ").and_then(|(deploy, rest)| Some((deploy, rest.split_once(NUMBERS)?.0)));
+    let is_number = |text: &str| text == "null" || text.parse::<u64>().is_ok();
+    begin.trim_end() == NO_RUNS || head.is_some_and(|(deploy, n)| !deploy.contains(' ') && is_number(n))
+}
+
+/// Stands between the numbers and the time of a run.
+const NUMBERS: &str = " numbers in ";
 
 const COLUMNS: [&str; 10] =
     ["stage", "numbers", "batches", "a number", "busy", "working", "starved", "blocked", "empties", "failures"];
@@ -14,7 +30,7 @@ const COLUMNS: [&str; 10] =
 fn of_run(run: &Value) -> String {
     let text = |name: &str| run[name].as_str().unwrap_or("?").to_owned();
     let seconds = run["seconds"].as_f64().unwrap_or(0.0);
-    let mut table = format!("{}: {} numbers in {seconds:.3} s", text("deploy"), run["numbers"]);
+    let mut table = format!("{}: {}{NUMBERS}{seconds:.3} s", text("deploy"), run["numbers"]);
     if let Some(ending) = run["ending"].as_str() {
         let workers = if run["workers"] == 1 { "worker" } else { "workers" };
         let _ = write!(table, ", {} {workers}, ended by {ending}", run["workers"]);
@@ -127,5 +143,15 @@ mod tests {
         assert!(!table(&[run(None)]).contains("workers"));
         let found = table(&[run(Some("2 move 80% of what 1 moves"))]);
         assert_eq!(found, "rings: 5 numbers in 1.000 s\nworkers: 2 move 80% of what 1 moves\n");
+    }
+
+    #[test]
+    fn a_table_is_known_by_its_beginning() {
+        let model = json!({ "deploy": "model", "numbers": null });
+        let tables = [table(&[]), table(&[model.clone()]), table(&[model.clone(), model])];
+        assert!(tables.iter().all(|table| is_table(table)), "{tables:?}");
+        for other in ["", "\n", "a b\n", "rings: gold\n", "model: a: 5 numbers in it\n", "my list: 5 numbers in it\n"] {
+            assert!(!is_table(other), "{other:?}");
+        }
     }
 }

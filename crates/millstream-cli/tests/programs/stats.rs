@@ -94,6 +94,30 @@ fn stats_overwrite_nothing_else() {
 }
 
 #[test]
+fn stats_overwrite_stats_of_either_format() {
+    let scene = Scene::new().file("text", "a b\n");
+    for format in ["table", "table", "json", "table"] {
+        let seen = scene.millstream(&format!("wc --stats report --stats-format {format} text"), Input::Nothing);
+        assert_eq!((seen.text().as_str(), seen.stderr.as_str(), seen.code), ("1 2 4 text\n", "", Some(0)), "{format}");
+        let report = std::fs::read_to_string(scene.path("report")).unwrap();
+        assert_eq!(report.starts_with("rings: 1 numbers in "), format == "table", "{report}");
+    }
+}
+
+#[test]
+fn a_look_at_the_states_of_a_run_overwrites_no_reports() {
+    let scene = Scene::new().file("text", "a b\n");
+    let seen = scene.millstream("wc --state state --stats report --record-picture run.svg text", Input::Nothing);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let scene = scene.file("report", "mine").file("run.svg", "mine");
+    for look in ["state state", "replay state", "diff state state"] {
+        let seen = scene.millstream(look, Input::Nothing);
+        assert_eq!(seen.code, Some(0), "{look}: {}", seen.stderr);
+    }
+    assert!(["report", "run.svg"].iter().all(|name| std::fs::read(scene.path(name)).unwrap() == b"mine"));
+}
+
+#[test]
 fn stats_that_cannot_be_written_are_known_before_the_work() {
     let scene = Scene::new().file("text", "a b\n");
     let seen = scene.millstream("wc --stats nosuch/stats.json text", Input::Nothing);
