@@ -1,6 +1,10 @@
 //! `verify`: every edge that is the same everywhere, or the stage and the number of the first difference.
 
+#[cfg(feature = "run")]
+use crate::scene::ended;
 use crate::scene::{Input, Scene, prose};
+#[cfg(feature = "run")]
+use std::process::Stdio;
 
 /// The edges, their hashes and counts.
 fn lines(text: &str) -> Vec<(&str, &str, u64)> {
@@ -75,6 +79,21 @@ fn an_input_that_fails_is_reported() {
     assert!(seen.stderr.contains("nosuch") && !seen.stderr.contains("the same on"), "{}", seen.stderr);
     let seen = Scene::new().millstream("verify sleep nosuch", Input::Nothing);
     assert_eq!(seen.code, Some(2));
+}
+
+/// A run waits for more, but every run of `verify` has the same input.
+#[cfg(feature = "run")]
+#[test]
+fn a_followed_file_is_read_to_its_present_end() {
+    let scene = Scene::new().file("log", "a\n1\n2\n");
+    let scene = scene.file("follows.mill", "csv(\"log\", follow: true, schema: {a: int}) | sum(.a)");
+    let mut command = scene.command("millstream", "verify follows.mill");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(ended(&mut child).code(), Some(0));
+    let verified = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
+    let whole = scene.file("reads.mill", "csv(\"log\", schema: {a: int}) | sum(.a)");
+    assert_eq!(verified, whole.millstream("verify reads.mill", Input::Nothing).text());
+    assert!(verified.starts_with("output "), "{verified}");
 }
 
 /// `verify` also refuses an input that the program refuses.

@@ -170,6 +170,8 @@ pub(super) struct Sources {
     current: Option<(OsString, FileBlocks)>,
     /// Whether the current source is the endless one, which ends by itself after a signal.
     in_endless: bool,
+    /// Whether followed files are followed.
+    follows: bool,
     most: usize,
     opening: Opening,
     endless: Endless,
@@ -223,6 +225,7 @@ impl Sources {
             left,
             current: None,
             in_endless: false,
+            follows: true,
             most,
             opening,
             endless,
@@ -232,6 +235,12 @@ impl Sources {
             quiet,
             complaints,
         })
+    }
+
+    /// Reads a followed file, too, only to its present end.
+    pub(super) fn to_present_ends(mut self) -> Self {
+        self.follows = false;
+        self
     }
 
     pub(super) fn stopper(&self) -> Endless {
@@ -251,9 +260,10 @@ impl Sources {
             }
             return self.listen();
         };
-        self.reached.set((!of.follow).then(|| file.clone()));
+        let follows = of.follow && self.follows;
+        self.reached.set((!follows).then(|| file.clone()));
         let name = if file == "-" { "-".into() } else { file.to_string_lossy().into_owned() };
-        if of.follow {
+        if follows {
             let follow = Follow::new(&file);
             let stopper = follow.stopper();
             self.endless.add(move || stopper.stop());
