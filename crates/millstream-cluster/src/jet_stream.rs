@@ -38,7 +38,7 @@ use tokio::runtime::Runtime;
 
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
-/// Why nothing is read or trimmed.
+/// Why nothing is read, appended or trimmed.
 const GONE: &str = "the application was removed, and another one may have its name";
 
 /// The log of NATS servers, version 2.12 or later. Clones share a connection, but each has its own reader, and
@@ -153,6 +153,11 @@ impl JetStream {
         self.ask(is_gone(&self.records))
     }
 
+    /// An error if the application [is gone](JetStream::is_gone): what has its name is not its own.
+    fn is_own(&self) -> Result<(), LogError> {
+        if self.is_gone()? { Err(LogError::Unavailable(GONE.to_owned())) } else { Ok(()) }
+    }
+
     fn subject(&self, edge: &str) -> String {
         format!("{}.{edge}", self.app)
     }
@@ -193,6 +198,10 @@ fn stream_name(app: &str, edge: &str) -> String {
 
 impl Log for JetStream {
     fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError> {
+        // The edge of another application begins so, too. One that has entries refuses other numbers than its last.
+        if last == 0 {
+            self.is_own()?;
+        }
         let message = PublishMessage::build().payload(bytes.to_vec().into()).expected_last_sequence(last);
         self.ask(async {
             let sent = self.context.send_publish(self.subject(edge), message).await;
@@ -250,11 +259,14 @@ impl Log for JetStream {
     }
 
     fn last(&self, edge: &str) -> Result<u64, LogError> {
-        self.ask(async {
+        let last = self.ask(async {
             let stream = self.stream(edge).await?;
             let info = stream.get_info().await.map_err(|error| unavailable(&error))?;
             Ok(info.state.last_sequence)
-        })
+        })?;
+        // Asked for afterwards: the records are removed before the edges.
+        self.is_own()?;
+        Ok(last)
     }
 
     fn kept(&self, edge: &str) -> Result<Range<u64>, LogError> {
@@ -262,10 +274,7 @@ impl Log for JetStream {
     }
 
     fn trim(&self, edge: &str, below: u64) -> Result<(), LogError> {
-        if self.is_gone()? {
-            return Err(LogError::Unavailable(GONE.to_owned()));
-        }
-        // The servers would lay the end of a shorter edge there.
+        // The servers would lay the end of a shorter edge there. Nothing of another application is dropped.
         if below > self.last(edge)? + 1 {
             return Ok(());
         }

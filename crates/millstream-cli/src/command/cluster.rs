@@ -3,6 +3,7 @@
 mod apply;
 mod drain;
 mod feed;
+mod presence;
 mod programs;
 mod read;
 mod remove;

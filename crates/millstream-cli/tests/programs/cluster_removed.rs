@@ -1,9 +1,9 @@
-//! `cluster rm --force` while workers and readers run.
+//! `cluster rm --force` while workers, readers, feeds and drains run.
 
 use crate::cluster::{Cluster, Worker};
 use crate::scene::ended;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
@@ -62,4 +62,41 @@ fn a_reader_of_an_application_that_is_removed_ends_and_reads_nothing_of_the_next
     assert!(said.contains("a: the application was removed while this reader ran for it"), "{said}");
     assert_eq!(printed(), "A\nB\nC\n");
     assert_eq!(cluster.done("cluster read --app a", b"").text(), "U\nV\nW\nX\nY\nZ\n");
+}
+
+#[test]
+fn a_feed_and_a_drain_of_an_application_that_is_removed_end_and_are_none_of_the_next_one() {
+    let test = "a_feed_and_a_drain_of_an_application_that_is_removed_end_and_are_none_of_the_next_one";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    let start = |args: &str| {
+        let mut command = cluster.command(args);
+        Worker(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
+    };
+    let has_got = |batches: u64| {
+        while cluster.status("a")["input"]["last"] != batches {
+            sleep(Duration::from_millis(20));
+        }
+    };
+    cluster.done("cluster apply uppercase --app a", b"");
+    let mut feed = start("cluster feed --app a");
+    // It stays open.
+    let mut input = feed.0.stdin.take().unwrap();
+    input.write_all(b"old\n").unwrap();
+    has_got(1);
+    // It ends the input, and waits for the output.
+    let mut drain = start("cluster drain --app a");
+    has_got(2);
+    cluster.done("cluster rm --app a --force", b"");
+    cluster.done("cluster apply uppercase --app a", b"");
+    cluster.done("cluster feed --app a --batch 1", b"new\nnewer\n");
+    input.write_all(b"older\n").unwrap();
+    for (process, name) in [(&mut feed, "feed"), (&mut drain, "drain")] {
+        assert_eq!(ended(&mut process.0).code(), Some(2), "{name}");
+        let mut said = String::new();
+        process.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(said.contains(&format!("a: the application was removed while this {name} ran for it")), "{said}");
+    }
+    cluster.done("cluster feed --app a --end", b"");
+    let _worker = cluster.worker("a");
+    assert_eq!(cluster.done("cluster read --app a", b"").text(), "NEW\nNEWER\n");
 }

@@ -165,8 +165,8 @@ fn a_blob_of_which_a_server_has_only_some_parts_is_not_there_yet() {
 }
 
 #[test]
-fn the_next_application_of_a_name_is_neither_read_nor_trimmed_for_the_one_before() {
-    let test = "the_next_application_of_a_name_is_neither_read_nor_trimmed_for_the_one_before";
+fn the_next_application_of_a_name_is_neither_read_nor_changed_for_the_one_before() {
+    let test = "the_next_application_of_a_name_is_neither_read_nor_changed_for_the_one_before";
     let Some(server) = Server::start(test) else { return };
     let log = connect(&server, 10);
     (0..3).for_each(|last| log.append_if("in", last, b"old").unwrap());
@@ -186,6 +186,10 @@ fn the_next_application_of_a_name_is_neither_read_nor_trimmed_for_the_one_before
         Err(error) => error.to_string().contains("the application was removed"),
     });
     assert!(matches!(log.trim("in", 4), Err(LogError::Unavailable(_))));
+    assert!(matches!(log.last("in"), Err(LogError::Unavailable(_))));
+    // Its edge has no entry, as the one before had none.
+    assert!(matches!(log.append_if("out", 0, b"old"), Err(LogError::Unavailable(_))));
+    assert_eq!((next.last("in"), next.last("out")), (Ok(6), Ok(0)));
     assert_eq!(next.read_from("in", 1, 10).unwrap().len(), 6);
 }
 

@@ -1,6 +1,7 @@
 //! `cluster drain`: ends the input and waits for the output.
 
 use super::feed::Waits;
+use super::presence::{Presence, removed};
 use super::servers::{Servers, log_failed};
 use super::status::Alarm;
 use crate::message::Complaints;
@@ -29,11 +30,15 @@ impl Drain {
         };
         let begun = Instant::now();
         let goes_on = || interrupts.first().is_none() && self.within.is_none_or(|within| begun.elapsed() < within);
-        let mut waits = Waits::new(&interrupts, &complaints);
+        let mut waits = Waits::new(&log, &interrupts, &complaints);
         let ended = ended(&log, &mut |wait| waits.goes_on(wait) && goes_on());
-        let waited = ended.and_then(|()| complete(&log, &goes_on, &complaints));
+        let mut presence = Presence::new();
+        let waited = ended.and_then(|()| complete(&log, &mut presence, &goes_on, &complaints));
         match (waited, interrupts.first()) {
             (Ok(true), _) => Outcome::Done,
+            (Err(FeedError::Stopped) | Ok(false), _) if waits.is_removed() || presence.is_removed() => {
+                removed(&self.servers.access.app, "drain", &complaints)
+            }
             (Err(FeedError::Stopped) | Ok(false), Some(signal)) => Outcome::Interrupted(signal),
             (Err(FeedError::Stopped) | Ok(false), None) => {
                 complaints.complain("the output was not complete within the time of --within");
@@ -56,10 +61,21 @@ fn ended(log: &JetStream, waits: &mut dyn FnMut(&FeedWait) -> bool) -> Result<()
     }
 }
 
-/// Waits for the last batch of the output. Returns false if the time runs out.
-fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaints) -> Result<bool, FeedError> {
+/// Waits for the last batch of the output. Returns false if the time runs out, or the application was removed.
+fn complete(
+    log: &JetStream,
+    presence: &mut Presence,
+    goes_on: &impl Fn() -> bool,
+    complaints: &Complaints,
+) -> Result<bool, FeedError> {
     let (mut grown, mut last, mut said) = (Instant::now(), 0, false);
-    while goes_on() {
+    while goes_on() && !presence.is_removed() {
+        if presence.is_due() {
+            match presence.look(log) {
+                Ok(()) | Err(LogError::Unavailable(_)) => {}
+                Err(error) => return Err(FeedError::Log(error)),
+            }
+        }
         let now = match log.last(App::OUTPUT) {
             Ok(now) => now,
             Err(LogError::Unavailable(_)) => last,
@@ -79,7 +95,7 @@ fn complete(log: &JetStream, goes_on: &impl Fn() -> bool, complaints: &Complaint
             if entries.is_empty() {
                 last = 0;
             }
-        } else if grown.elapsed() > SOON && !said {
+        } else if grown.elapsed() > SOON && !said && !presence.is_missed() {
             said = true;
             complaints.note(&match Alarm::first(log) {
                 Some(alarm) => format!("the output does not grow: {alarm}"),

@@ -1,5 +1,6 @@
 //! `cluster feed`: appends text to the ingress edge.
 
+use super::presence::{Presence, removed};
 use super::servers::{Servers, servers};
 use crate::flags;
 use crate::input::{Opening, never_waits, report};
@@ -45,7 +46,7 @@ pub(super) fn resolved(flags: flags::Feed) -> Result<Feed, String> {
 }
 
 /// The text that is fed.
-struct Feeds {
+struct Feeds<'a> {
     /// `None` if the input has ended already, which is right if it has all of the text.
     feeder: Option<Feeder<JetStream>>,
     /// The number of bytes that the edge had at the beginning.
@@ -59,7 +60,7 @@ struct Feeds {
     cut: bool,
     interrupts: Interrupts,
     complaints: Complaints,
-    waits: Waits,
+    waits: &'a mut Waits,
 }
 
 impl Feed {
@@ -70,7 +71,7 @@ impl Feed {
             Err(outcome) => return outcome,
         };
         progress::begin("feed", &self.files, false, Writes::Lines);
-        let mut waits = Waits::new(&interrupts, &complaints);
+        let mut waits = Waits::new(&log, &interrupts, &complaints);
         let feeder = match Feeder::new(log, self.resume, &mut |wait| waits.goes_on(wait)) {
             Ok(feeder) => Ok((feeder.position(), Some(feeder))),
             Err(FeedError::Ended(had)) if self.resume => Ok((had, None)),
@@ -80,10 +81,14 @@ impl Feed {
             let skips = if self.resume { had } else { 0 };
             let (interrupts, complaints) = (interrupts.clone(), complaints.clone());
             let (kept, batch, cut) = (Vec::new(), self.batch, false);
+            let waits = &mut waits;
             Feeds { feeder, had, skips, kept, batch, cut, interrupts, complaints, waits }.all(&self)
         });
         progress::end();
         match (outcome, interrupts.first()) {
+            (Err(FeedError::Stopped), _) if waits.is_removed() => {
+                removed(&self.servers.access.app, "feed", &complaints)
+            }
             (Ok(()) | Err(FeedError::Stopped), Some(signal)) => Outcome::Interrupted(signal),
             (Ok(()), None) if complaints.any() => Outcome::InputOrOutputFailed,
             (Ok(()), None) => Outcome::Done,
@@ -95,7 +100,7 @@ impl Feed {
     }
 }
 
-impl Feeds {
+impl Feeds<'_> {
     fn all(mut self, feed: &Feed) -> Result<(), FeedError> {
         for name in &feed.files {
             if let Err(error) = self.file(name)? {
@@ -201,7 +206,7 @@ impl Feeds {
     fn append(&mut self, end: usize) -> Result<(), FeedError> {
         let rest = self.kept.split_off(end);
         let text = Bytes::from(std::mem::replace(&mut self.kept, rest));
-        let (feeder, waits) = (self.feeder.as_mut().ok_or(FeedError::Ended(self.had))?, &mut self.waits);
+        let (feeder, waits) = (self.feeder.as_mut().ok_or(FeedError::Ended(self.had))?, &mut *self.waits);
         let mut waited = false;
         let appended = feeder.append(text, &mut |wait| {
             waited = true;
@@ -223,18 +228,27 @@ pub(super) struct Waits {
     /// When the pauses that are not over began.
     since: Option<Instant>,
     said: bool,
+    presence: Presence,
+    log: JetStream,
     interrupts: Interrupts,
     complaints: Complaints,
 }
 
 impl Waits {
-    pub(super) fn new(interrupts: &Interrupts, complaints: &Complaints) -> Self {
-        Waits { since: None, said: false, interrupts: interrupts.clone(), complaints: complaints.clone() }
+    pub(super) fn new(log: &JetStream, interrupts: &Interrupts, complaints: &Complaints) -> Self {
+        let (log, interrupts, complaints) = (log.clone(), interrupts.clone(), complaints.clone());
+        Waits { since: None, said: false, presence: Presence::new(), log, interrupts, complaints }
     }
 
-    /// Prints once what the feeder waits for, if that takes long, and pauses. Returns false after a signal.
+    /// Prints once what the feeder waits for, if that takes long, and pauses. Returns false after a signal, and if the
+    /// application [was removed](Waits::is_removed).
     pub(super) fn goes_on(&mut self, wait: &FeedWait) -> bool {
-        if self.since.get_or_insert_with(Instant::now).elapsed() > SOON && !self.said {
+        if matches!(wait, FeedWait::Unavailable(_)) && self.presence.is_due() {
+            // Servers that do not answer are what the feeder waits for.
+            _ = self.presence.look(&self.log);
+        }
+        let is_long = self.since.get_or_insert_with(Instant::now).elapsed() > SOON;
+        if is_long && !self.said && !self.presence.is_missed() {
             self.said = true;
             self.complaints.note(&match wait {
                 FeedWait::Full => FULL.to_owned(),
@@ -242,7 +256,11 @@ impl Waits {
             });
         }
         thread::sleep(LOOKS_AGAIN);
-        self.interrupts.first().is_none()
+        self.interrupts.first().is_none() && !self.is_removed()
+    }
+
+    pub(super) fn is_removed(&self) -> bool {
+        self.presence.is_removed()
     }
 
     /// A batch went in at once.

@@ -2,6 +2,7 @@
 
 mod position;
 
+use super::presence::{Presence, removed};
 use super::servers::{Servers, answered, log_failed, servers};
 use crate::flags;
 use crate::interrupts::Interrupts;
@@ -19,10 +20,6 @@ const AT_ONCE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the servers may be silent without a message.
 const SOON: Duration = Duration::from_secs(2);
-/// The time between two looks for the application while nothing comes.
-const LOOKS: Duration = Duration::from_millis(500);
-/// If this many of them in a row do not find it, it was removed: a server that lags behind may not have it.
-const REMOVED: u32 = 10;
 
 #[derive(Debug)]
 pub(crate) struct Read {
@@ -140,26 +137,17 @@ impl Reading<'_> {
 
     /// Looks for the application from time to time while nothing comes, for this reason if there is one.
     fn is_there(&self, quiet: &mut Silence, mut why: Option<String>) -> Result<(), Outcome> {
-        if quiet.looked.elapsed() < LOOKS {
+        if !quiet.presence.is_due() {
             return Ok(());
         }
-        quiet.looked = Instant::now();
-        match self.log.is_gone() {
-            Ok(false) => quiet.gone = 0,
-            Ok(true) => {
-                why = None;
-                quiet.gone += 1;
-            }
+        match quiet.presence.look(self.log) {
+            Ok(()) if quiet.presence.is_missed() => why = None,
+            Ok(()) => {}
             Err(LogError::Unavailable(silent)) => _ = why.get_or_insert(silent),
             Err(error) => return Err(log_failed(&error, self.complaints)),
         }
-        if quiet.gone >= REMOVED {
-            let app = &self.read.servers.access.app;
-            self.complaints.complain(&format!(
-                "{app}: the application was removed while this reader ran for it: one that has its name now is another \
-                 one"
-            ));
-            return Err(Outcome::WrongUse);
+        if quiet.presence.is_removed() {
+            return Err(removed(&self.read.servers.access.app, "reader", self.complaints));
         }
         quiet.note(why, self.complaints);
         Ok(())
@@ -225,10 +213,7 @@ impl Reading<'_> {
 
 /// A time in which nothing comes.
 struct Silence {
-    /// When the application was looked for last.
-    looked: Instant,
-    /// How many looks in a row have not found it.
-    gone: u32,
+    presence: Presence,
     /// Since when the servers do not answer, if they do not.
     since: Option<Instant>,
     said: bool,
@@ -236,7 +221,7 @@ struct Silence {
 
 impl Silence {
     fn new() -> Self {
-        Silence { looked: Instant::now(), gone: 0, since: None, said: false }
+        Silence { presence: Presence::new(), since: None, said: false }
     }
 
     fn note(&mut self, why: Option<String>, complaints: &Complaints) {
