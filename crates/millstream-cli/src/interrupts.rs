@@ -7,7 +7,7 @@ mod watched;
 pub(crate) use hang_up::when_hung_up;
 pub(crate) use watched::{Watched, is_end};
 
-use crate::message::{say_own, say_soon};
+use crate::message::say_soon;
 use crate::name;
 use crate::outcome::Outcome;
 use millstream_exec::{Source, Stopper};
@@ -118,8 +118,12 @@ impl Interrupts {
         let state = self.lock();
         state.when_stopped.iter().for_each(|stop| stop(true));
         if let Some(running) = &state.running {
-            for stage in running.unfinished().iter().filter(|stage| stage.in_step != Some(false)) {
-                say_own(&format!("stage \"{}\" did not end", stage.stage));
+            let stages = running.unfinished();
+            let late = stages.iter().filter(|stage| stage.in_step != Some(false));
+            let late = late.map(|stage| format!("{}: stage \"{}\" did not end", name::said(), stage.stage));
+            let late: Vec<String> = late.collect();
+            if !late.is_empty() {
+                say_soon(late.join("\n"));
             }
         }
         Outcome::Interrupted(first).exit()

@@ -60,12 +60,12 @@ pub(crate) fn say_own(what: &str) {
 /// How long writing a line may delay a thread that has more to do.
 const SOON: Duration = Duration::from_millis(100);
 
-/// Writes a line to standard error on a thread of its own, and waits briefly for it. A stopped terminal or a full pipe
-/// must not delay what a signal ends.
-pub(crate) fn say_soon(line: String) {
+/// Writes lines to standard error on a thread of their own, and waits briefly for that. A stopped terminal or a full
+/// pipe must not delay what a signal ends.
+pub(crate) fn say_soon(lines: String) {
     let (said, seen) = channel();
     let work = move || {
-        say(&line);
+        say(&lines);
         let _ = said.send(());
     };
     if thread::Builder::new().name("saying".to_owned()).spawn(work).is_ok() {

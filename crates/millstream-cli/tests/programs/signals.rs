@@ -3,7 +3,9 @@
 use crate::scene::{PATIENCE, Scene, ended};
 use millstream_testkit::programs::skipped;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -266,6 +268,35 @@ fn the_second_signal_ends_a_blocked_write() {
     let code = ended(&mut child).code();
     assert!(IN_ANY_ORDER.contains(&code), "{code:?}");
     feeding.join().unwrap();
+}
+
+#[test]
+fn the_second_signal_ends_a_program_whose_messages_have_no_room() {
+    if !can_watch("the_second_signal_ends_a_program_whose_messages_have_no_room") {
+        return;
+    }
+    let (mut full, unread) = UnixStream::pair().unwrap();
+    full.set_nonblocking(true).unwrap();
+    let error = loop {
+        if let Err(error) = full.write(&[b'.'; 4096]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    full.set_nonblocking(false).unwrap();
+    let (stdout, stderr) = (OwnedFd::from(full.try_clone().unwrap()), OwnedFd::from(full));
+    let mut command = Scene::new().command("millstream", "uppercase");
+    command.current_dir("/").stdin(Stdio::piped()).stdout(stdout).stderr(stderr);
+    let mut child = command.spawn().unwrap();
+    listens(&child);
+    // More than a pipe holds, so that some of it has been read, and is written.
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&[b'x'; 100_000]).unwrap();
+    send("INT", &child);
+    send("TERM", &child);
+    let code = ended(&mut child).code();
+    assert!(IN_ANY_ORDER.contains(&code), "{code:?}");
+    drop((stdin, unread));
 }
 
 #[test]
