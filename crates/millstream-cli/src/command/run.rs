@@ -147,7 +147,7 @@ pub(super) fn verify(file: &Path, files: Vec<OsString>, most: usize, quiet: bool
         }
     };
     verified(complaints, quiet, || {
-        let input: Vec<Raw> = sources.to_present_ends().collect();
+        let input: Vec<Raw> = sources.until_present_ends().collect();
         let edge = |program: Program| {
             let mut edge = Edge::new(program.pipeline, input.clone(), |written: &Written| written.bytes().into());
             edge.name = "output".to_owned();

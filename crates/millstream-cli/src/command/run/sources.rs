@@ -237,8 +237,8 @@ impl Sources {
         })
     }
 
-    /// Reads a followed file, too, only to its present end.
-    pub(super) fn to_present_ends(mut self) -> Self {
+    /// Reads followed files, too, only to their present ends.
+    pub(super) fn until_present_ends(mut self) -> Self {
         self.follows = false;
         self
     }
