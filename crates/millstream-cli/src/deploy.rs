@@ -166,17 +166,24 @@ impl Runs {
         B: Item + Hashed,
         S: Send + 'static,
     {
-        self.run_hashing(pipeline, input, state, |value: &B| value.is_output().then(|| value.bytes()), sink, |_| ())
+        self.run_hashing(
+            pipeline,
+            input,
+            state,
+            |number, value: &B| value.is_output().then(|| (number, value.bytes())),
+            sink,
+            |_| (),
+        )
     }
 
-    /// The same as [`run`](Runs::run), but `bytes` returns the bytes that a hash covers: `None` for a value that is not
-    /// output. Calls `pause` when no more output is ready for now.
+    /// The same as [`run`](Runs::run), but `hashed` returns the number and the bytes that a hash covers: `None` for a
+    /// value that is not output. Calls `pause` when no more output is ready for now.
     pub(crate) fn run_hashing<P, T, O, B, S>(
         &mut self,
         pipeline: &P,
         input: impl Source<T>,
         state: S,
-        bytes: impl Fn(&B) -> Option<Cow<'_, [u8]>> + Send + 'static,
+        hashed: impl Fn(SequenceNumber, &B) -> Option<(SequenceNumber, Cow<'_, [u8]>)> + Send + 'static,
         sink: impl Fn(&mut S, &B) + Send + 'static,
         pause: impl Fn(&mut S) + Send + 'static,
     ) -> Result<S, Failed>
@@ -189,7 +196,7 @@ impl Runs {
     {
         let sink = move |(state, hash): &mut Sunk<S>, number: SequenceNumber, output: &B| {
             if let Some(hash) = hash
-                && let Some(bytes) = bytes(output)
+                && let Some((number, bytes)) = hashed(number, output)
             {
                 hash.slot(number, &bytes);
             }

@@ -350,7 +350,15 @@ where
             let mut runs = Runs::new(config, complaints.clone());
             let input = Lines::<T>::new(files.files, runs.opening(files.decompress), complaints.clone());
             let (line, flush) = (|output: &mut Output, value: &B| output.line(value), Output::flush);
-            match runs.run_hashing(&pipeline, input, output, |value: &B| Some(text(value)), line, flush) {
+            let ran = runs.run_hashing(
+                &pipeline,
+                input,
+                output,
+                |number, value: &B| Some((number, text(value))),
+                line,
+                flush,
+            );
+            match ran {
                 Ok(_) => runs.finish(),
                 Err(failed) => runs.fail(&failed),
             }

@@ -83,10 +83,20 @@ impl Jq {
         let waits = self.input != Input::Null && !self.files.files.iter().all(|name| never_waits(name));
         let input =
             Inputs::new(self.input, self.files.files, self.max_value, opening, ended.clone(), complaints.clone());
+        let left_out = ended.clone();
         let end_input = move || interrupts.end_input();
         let printed = Printed::into(output, names.clone(), ended, end_input, complaints.clone());
         let pipeline = filtered(self.shards, filter, names, answers);
-        let printed = match runs.run(&pipeline, FromFiles { values: input, waits }, printed, Printed::print) {
+        let input = FromFiles { values: input, waits };
+        let ran = runs.run_hashing(
+            &pipeline,
+            input,
+            printed,
+            move |number, reply: &Reply| reply.hashed(number, &left_out),
+            Printed::print,
+            |_| (),
+        );
+        let printed = match ran {
             Ok(printed) => printed,
             Err(error) => return runs.fail(&error),
         };

@@ -155,8 +155,14 @@ impl Pipe {
         let ran = match self.how {
             How::Block(_) => {
                 let pipeline = blocks(self.jobs, filter);
-                let print = Printed::print;
-                runs.run_hashing(&pipeline, input, printed, move |answer: &Answer| over.hashed(answer), print, |_| ())
+                runs.run_hashing(
+                    &pipeline,
+                    input,
+                    printed,
+                    move |number, answer: &Answer| over.hashed(number, answer),
+                    Printed::print,
+                    |_| (),
+                )
             }
             How::Line(patience) => {
                 let talks = Arc::new(Talks::new(filter.clone(), patience, self.max_line, quiet));
@@ -165,7 +171,7 @@ impl Pipe {
                     &pipeline,
                     input,
                     printed,
-                    move |answer: &Answer| over.hashed(answer),
+                    move |number, answer: &Answer| over.hashed(number, answer),
                     Printed::print,
                     |_| (),
                 );

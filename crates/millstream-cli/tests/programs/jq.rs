@@ -235,6 +235,39 @@ fn messages_of_a_filter_are_in_order() {
     assert_eq!((seen.text(), seen.stderr), ("1\n2\n".to_owned(), value(1) + &value(2)));
 }
 
+const WAYS: [&str; 8] = [
+    "--deploy model",
+    "--deploy inline",
+    "--deploy queues",
+    "--workers 1",
+    "--workers 2",
+    "--shards 3 --workers 2",
+    "--ring 1 --shards 4",
+    "--batch 1",
+];
+
+/// How far an input is read behind a `halt`, or behind bytes that are no JSON, depends on time.
+#[test]
+fn what_is_not_printed_is_not_hashed() {
+    let values = |from: u64| (from..from + 100_000).map(|n| format!("{n}\n")).collect::<String>();
+    let scene = Scene::new().file("values", values(0)).file("bad", values(0) + "]\n" + &values(0));
+    for (args, files, code) in [
+        (["if . == 50000 then halt else . end", "--hash"], &["values"][..], 0),
+        ([".", "--hash"], &["bad", "values"], 1),
+    ] {
+        let run = |way: &str| {
+            let mut command = scene.command("millstream", &format!("jq -c {way}"));
+            command.args(args).args(files);
+            scene.run(command, Input::Nothing)
+        };
+        let first = run("");
+        assert_eq!(first.code, Some(code), "{}", first.stderr);
+        for way in WAYS {
+            assert!(run(way) == first, "{way} {args:?}: {} instead of {}", run(way).stderr, first.stderr);
+        }
+    }
+}
+
 #[test]
 fn a_run_is_the_same_wherever_it_is() {
     let text: String = (0..3000).map(|n| format!("{{\"id\":{n},\"qty\":{},\"x\":[{n},\"é\"]}}\n", n % 7)).collect();
@@ -243,17 +276,7 @@ fn a_run_is_the_same_wherever_it_is() {
     let first = jq(&scene, &["-c", "--hash", filter, "values"], "");
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     assert!(first.stdout.len() > 10_000);
-    let ways = [
-        "--deploy model",
-        "--deploy inline",
-        "--deploy queues",
-        "--workers 1",
-        "--workers 2",
-        "--shards 3 --workers 2",
-        "--ring 1 --shards 4",
-        "--batch 1",
-    ];
-    for way in ways {
+    for way in WAYS {
         let mut command = scene.command("millstream", &format!("jq -c --hash {way}"));
         command.args([filter, "values"]);
         assert_eq!(scene.run(command, Input::Nothing), first, "{way}");

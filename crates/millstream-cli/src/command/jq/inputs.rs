@@ -6,7 +6,7 @@ use millstream_jq::{Input, JsonValues};
 use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::{fmt, mem};
 
 /// The unit on which a filter runs.
@@ -20,17 +20,34 @@ pub(crate) enum Work {
     All(Vec<(usize, Block)>),
 }
 
-/// The inputs before this index need no further blocks, even if they were not read to their end.
+/// The inputs before some index need no further blocks, even if they were not read to their end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ended(Arc<AtomicUsize>);
+pub(super) struct Ended(Arc<Before>);
+
+#[derive(Debug, Default)]
+struct Before {
+    index: AtomicUsize,
+    /// The blocks of these inputs that were read all the same.
+    left_out: AtomicU64,
+}
 
 impl Ended {
     pub(super) fn end(&self, input: usize) {
-        self.0.fetch_max(input.saturating_add(1), Ordering::Relaxed);
+        self.0.index.fetch_max(input.saturating_add(1), Ordering::Relaxed);
     }
 
-    fn has(&self, input: usize) -> bool {
-        input < self.0.load(Ordering::Relaxed)
+    pub(super) fn has(&self, input: usize) -> bool {
+        input < self.0.index.load(Ordering::Relaxed)
+    }
+
+    /// The answer to a block of such an input is left out.
+    pub(super) fn leave_out(&self) {
+        self.0.left_out.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many answers were left out.
+    pub(super) fn left_out(&self) -> u64 {
+        self.0.left_out.load(Ordering::Relaxed)
     }
 }
 

@@ -1,8 +1,8 @@
 use super::inputs::{Ended, Work};
-use crate::deploy::Hashed;
 use crate::message::{Complaints, quoted, say};
 use crate::output::Output;
 use crate::progress;
+use millstream_core::SequenceNumber;
 use millstream_io::text::line_ends;
 use millstream_jq::{Answer, Filter, Said, What};
 use std::borrow::Cow;
@@ -44,13 +44,12 @@ impl Reply {
     }
 }
 
-impl Hashed for Reply {
-    fn bytes(&self) -> Cow<'_, [u8]> {
-        (&self.answer.out[..]).into()
-    }
-
-    fn is_output(&self) -> bool {
-        !self.answer.out.is_empty()
+impl Reply {
+    /// The number and the bytes of the next answer, for a hash; `None` if nothing of it will be printed. How many
+    /// blocks were read behind the end of an input depends on time, so that these do not count.
+    pub(super) fn hashed(&self, number: SequenceNumber, ended: &Ended) -> Option<(SequenceNumber, Cow<'_, [u8]>)> {
+        let out = &self.answer.out[..];
+        (!out.is_empty() && !ended.has(self.input)).then(|| (SequenceNumber(number.0 - ended.left_out()), out.into()))
     }
 }
 
@@ -62,8 +61,6 @@ pub(super) struct Printed {
     input: usize,
     lines: u64,
     values: u64,
-    /// Whether that input has ended at bytes that are not JSON.
-    has_ended: bool,
     ended: Ended,
     /// Ends a wait for input.
     end_input: Box<dyn Fn() + Send>,
@@ -94,7 +91,6 @@ impl Printed {
             input: 0,
             lines: 0,
             values: 0,
-            has_ended: false,
             ended,
             end_input: Box::new(end_input),
             failed: false,
@@ -106,11 +102,11 @@ impl Printed {
 
     /// Takes the next answer.
     pub(super) fn print(&mut self, Reply { input, answer }: &Reply) {
-        if *input != self.input {
-            (self.input, self.lines, self.values, self.has_ended) = (*input, 0, 0, false);
+        if self.ended.has(*input) {
+            return self.ended.leave_out();
         }
-        if self.has_ended || self.halted.is_some() {
-            return;
+        if *input != self.input {
+            (self.input, self.lines, self.values) = (*input, 0, 0);
         }
         let mut written = 0;
         for said in &answer.said {
@@ -139,7 +135,6 @@ impl Printed {
                 self.complaints.note(&format!("{name}:{line}: value {number}: {why}"));
             }
             What::Invalid(why) => {
-                self.has_ended = true;
                 self.ended.end(self.input);
                 self.complaints.complain(&format!("{name}:{line}: value {number} is not JSON: {why}"));
             }

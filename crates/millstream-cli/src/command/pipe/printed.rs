@@ -1,6 +1,7 @@
 use super::answer::{Answer, Ending};
 use crate::deploy::Hashed;
 use crate::output::Output;
+use millstream_core::SequenceNumber;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,10 +33,14 @@ impl Over {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The bytes of the next answer, for a hash; `None` if it will not be printed. Later blocks may be answered before
-    /// one fails.
-    pub(super) fn hashed<'a>(&self, answer: &'a Answer) -> Option<Cow<'a, [u8]>> {
-        (answer.is_output() && !self.is_set()).then(|| answer.bytes())
+    /// The number and the bytes of the next answer, for a hash; `None` if it will not be printed. Later blocks may be
+    /// answered before one fails.
+    pub(super) fn hashed<'a>(
+        &self,
+        number: SequenceNumber,
+        answer: &'a Answer,
+    ) -> Option<(SequenceNumber, Cow<'a, [u8]>)> {
+        (answer.is_output() && !self.is_set()).then(|| (number, answer.bytes()))
     }
 }
 
