@@ -101,10 +101,10 @@ impl Jq {
             Err(error) => return runs.fail(&error),
         };
         let code = printed.code(self.exit_status);
-        match (printed.halted(), runs.finish()) {
+        runs.finish_as(|outcome| match (printed.halted(), outcome) {
             (Some(code), Outcome::Done | Outcome::InputOrOutputFailed) => Outcome::Chosen(code),
             (None, Outcome::Done) if code != 0 => Outcome::Chosen(code),
             (_, outcome) => outcome,
-        }
+        })
     }
 }

@@ -25,6 +25,11 @@ fn is_of_output(error: &RunError) -> bool {
 impl Runs {
     /// Writes the reports that the flags ask for, the hash last.
     pub(crate) fn finish(self) -> Outcome {
+        self.finish_as(|outcome| outcome)
+    }
+
+    /// The same, with the outcome that the rules of the program make of this one.
+    pub(crate) fn finish_as(self, rules: impl FnOnce(Outcome) -> Outcome) -> Outcome {
         progress::end();
         self.write_stats();
         let outcome = match self.interrupts.first() {
@@ -32,7 +37,7 @@ impl Runs {
             None if self.complaints.any() => Outcome::InputOrOutputFailed,
             None => Outcome::Done,
         };
-        self.end_with(outcome)
+        self.end_with(rules(outcome))
     }
 
     /// Prints why a run failed, then writes the reports up to the failure.

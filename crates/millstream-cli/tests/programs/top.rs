@@ -158,6 +158,8 @@ fn the_page_stays_and_says_how_it_ended() {
     for (args, ends, code) in [
         ("wc", "ended, exit code 0: done, 6 bytes read", 0),
         ("pipe -- false", "ended, exit code 3: the pipeline failed, 6 bytes read", 3),
+        #[cfg(feature = "jq")]
+        ("jq -R error", "ended, exit code 5: done, with exit code 5, 6 bytes read", 5),
     ] {
         let scene = Scene::new();
         let (program, command) = args.split_once(" --").map_or((args, String::new()), |(p, c)| (p, format!("--{c}")));
