@@ -42,7 +42,7 @@ pub struct Place {
 pub enum PlaceState {
     /// It works, or it died without a report.
     Works,
-    /// It stopped on request.
+    /// It stopped on request, or its machine lacks what its rings need.
     Left,
     /// The output is complete.
     Ended,

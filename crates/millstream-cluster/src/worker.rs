@@ -3,8 +3,9 @@
 mod known;
 
 use crate::place::{BEAT, Claim, Claims, beat};
-use crate::{App, Log, LogError, Place, PlaceState, Replica, ReplicaError, Segment, Step};
+use crate::{App, Log, LogError, Place, PlaceState, Replica, ReplicaError, Segment, SegmentError, Step};
 use known::{Known, Own};
+use millstream_exec::RunError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -51,8 +52,9 @@ pub enum Worked {
 ///
 /// # Errors
 ///
-/// As [`Replica::step`]; the place's record says why. [`ReplicaError::Removed`] if the log's plan is gone or that of
-/// another application; [`ReplicaError::Other`] if it is of another pipeline than `app` before the worker has a place.
+/// As [`Replica::step`]; the place's record says why, unless it is this machine that lacks what the segment's rings
+/// need. [`ReplicaError::Removed`] if the log's plan is gone or that of another application; [`ReplicaError::Other`] if
+/// it is of another pipeline than `app` before the worker has a place.
 pub fn work<S, L>(
     segment: &S,
     log: &L,
@@ -111,6 +113,10 @@ where
                     ReplicaError::Diverged { .. } => PlaceState::Diverged(error.to_string()),
                     // The place, if there is one, is that of another application.
                     ReplicaError::Removed => PlaceState::Left,
+                    // A worker of another machine may have what its rings lack here.
+                    ReplicaError::Segment(SegmentError::Run(RunError::Options(_) | RunError::Spawn(_))) => {
+                        PlaceState::Left
+                    }
                     _ => PlaceState::Failed(error.to_string()),
                 });
                 return Err(error);

@@ -14,9 +14,9 @@ use std::time::Duration;
 /// Start the same command on as many machines as you like. One worker appends to the output; the others compute the
 /// same, and take over if it dies. A worker beyond the number of replicas waits for a place. It does not listen, and
 /// connects to the servers alone. It exits with 0 when the output is complete, 2 if this is another pipeline than the
-/// application's, the newest snapshot does not fit it, the servers do not take a batch of its size, or the application
-/// was removed, 3 if the pipeline failed, and 4 if the output edge has other bytes than it computed; after these it is
-/// of no use to start it again
+/// application's, the newest snapshot does not fit it, the servers do not take a batch of its size, its rings take more
+/// memory than there is, or the application was removed, 3 if the pipeline failed, and 4 if the output edge has other
+/// bytes than it computed; after these it is of no use to start it again
 #[derive(Debug, Args)]
 #[command(after_long_help = WORKER)]
 pub(crate) struct Worker {

@@ -8,6 +8,7 @@ use millstream_cluster::{
     App, Batch, Log, MemoryLog, Options, Place, PlaceState, Replica, ReplicaError, Segment, SegmentError, SegmentRun,
     work,
 };
+use millstream_exec::{OptionsError, RunError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,4 +81,28 @@ fn a_panic_outside_the_stages_is_a_failure_with_an_alarm() {
     assert_eq!(error.to_string(), "edge \"in\", batch 3: panicked: four has no digits");
     assert_eq!(state(&log), PlaceState::Failed(error.to_string()));
     assert_eq!(log.last("out"), Ok(2));
+}
+
+/// A segment that cannot start.
+#[derive(Clone)]
+struct Lacks(RunError);
+
+impl Segment for Lacks {
+    type In = u64;
+    type Out = u64;
+    type Run = sums::Running;
+
+    fn start(&self, _: Option<&[u8]>) -> Result<sums::Running, SegmentError> {
+        Err(self.0.clone().into())
+    }
+}
+
+#[test]
+fn a_machine_that_lacks_what_the_rings_need_leaves_its_place_to_another_without_an_alarm() {
+    for lack in [RunError::Options(OptionsError::Workers), RunError::Spawn("no thread".to_owned())] {
+        let log = made("sums");
+        feed(&log, 0..8);
+        let error = works(&Lacks(lack.clone()), &Line::to(&log));
+        assert_eq!((error.to_string(), state(&log)), (lack.to_string(), PlaceState::Left));
+    }
 }

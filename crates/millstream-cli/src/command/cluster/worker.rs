@@ -128,17 +128,23 @@ impl Knows {
             Ok(Worked::Ended) => Outcome::Done,
             Ok(Worked::Stopped) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
             Err(error) => {
+                let why = error.to_string();
                 match &error {
-                    ReplicaError::Segment(SegmentError::Run(error)) => say_own(&error.to_string()),
+                    ReplicaError::Segment(SegmentError::Run(failed)) if !is_of_machine(failed) => say_own(&why),
                     ReplicaError::Removed | ReplicaError::Other(_) => {
                         complaints.complain(&format!("{}: {error}", servers.access.app));
                     }
-                    _ => complaints.complain(&error.to_string()),
+                    _ => complaints.complain(&why),
                 }
                 stopped_by(&error)
             }
         }
     }
+}
+
+/// Whether a run could not start for what this machine lacks.
+fn is_of_machine(error: &RunError) -> bool {
+    matches!(error, RunError::Options(_) | RunError::Spawn(_))
 }
 
 /// The outcome of a worker that this error stops. A supervisor may start it again only after
@@ -148,6 +154,10 @@ fn stopped_by(error: &ReplicaError) -> Outcome {
         ReplicaError::Diverged { .. } => Outcome::CheckFailed,
         // Another program has stored the snapshot.
         ReplicaError::Segment(SegmentError::Run(RunError::Snapshot(_))) => Outcome::WrongUse,
+        // The flags ask for more than this machine has.
+        ReplicaError::Segment(SegmentError::Run(RunError::Options(_))) => Outcome::WrongUse,
+        // It may have threads later.
+        ReplicaError::Segment(SegmentError::Run(RunError::Spawn(_))) => Outcome::InputOrOutputFailed,
         // The servers, or the size of the input's batches, have to be changed.
         ReplicaError::Log(LogError::TooLarge { .. }) => Outcome::WrongUse,
         ReplicaError::Removed | ReplicaError::Other(_) => Outcome::WrongUse,
@@ -161,6 +171,7 @@ mod tests {
     use super::*;
     use millstream_cluster::{OnRings, SegmentRun};
     use millstream_core::{Arrow, pipeline};
+    use millstream_exec::OptionsError;
 
     /// The error of a pipeline that begins with the snapshot of another one.
     fn unfit() -> SegmentError {
@@ -204,14 +215,20 @@ mod tests {
             (ReplicaError::Removed, 2),
             (ReplicaError::Log(LogError::TooLarge { edge: "out".to_owned(), number: 1, size: 9, most: 8 }), 2),
             (ReplicaError::Segment(SegmentError::Run(failed)), 3),
+            (ReplicaError::Segment(SegmentError::Run(RunError::Options(OptionsError::Workers))), 2),
             (ReplicaError::Segment(SegmentError::Unfit("a take".to_owned())), 3),
         ];
         for (error, code) in cases {
             assert_eq!(stopped_by(&error).code(), code, "{error}");
             assert!(prevented().contains(&code), "{error}");
         }
-        let lost = stopped_by(&ReplicaError::Log(LogError::Refused("no right".to_owned())));
-        assert_eq!(lost.code(), 1);
-        assert!(!prevented().contains(&lost.code()));
+        let passing = [
+            ReplicaError::Log(LogError::Refused("no right".to_owned())),
+            ReplicaError::Segment(SegmentError::Run(RunError::Spawn("no thread".to_owned()))),
+        ];
+        for error in passing {
+            assert_eq!(stopped_by(&error).code(), 1, "{error}");
+        }
+        assert!(!prevented().contains(&1));
     }
 }
