@@ -157,9 +157,11 @@ fn a_feed_that_has_fed_all_and_is_started_again_has_nothing_to_do() {
         "{}",
         again.stderr
     );
-    for (input, says) in [
-        ("to be\nor not to be", "the input of the application has ended, at byte 12: nothing can be appended"),
-        ("to be\n", "--resume: this input is 6 bytes shorter than what the edge already got"),
+    let ended = "the input of the application has ended, at byte 12: nothing can be appended";
+    for (feed, input, says) in [
+        (feed, "to be\nor not to be", ended),
+        ("cluster feed --app a --resume", "to be\nor not to be", ended),
+        (feed, "to be\n", "--resume: this input is 6 bytes shorter than what the edge already got"),
     ] {
         let seen = cluster.run(feed, input.as_bytes());
         assert_eq!(seen.code, Some(1), "{}", seen.stderr);

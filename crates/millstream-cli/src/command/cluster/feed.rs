@@ -113,8 +113,8 @@ impl Feeds<'_> {
                 break;
             }
         }
-        // The last line may be a part of one, of which `--resume` brings the rest.
-        if self.cut || feed.resume && !feed.end {
+        // The last line may be a part of one, of which `--resume` brings the rest, unless the input has ended.
+        if self.cut || feed.resume && !feed.end && self.feeder.is_some() {
             let whole = memrchr(b'\n', &self.kept).map_or(0, |end| end + 1);
             if whole < self.kept.len() && !self.cut {
                 self.complaints.note(

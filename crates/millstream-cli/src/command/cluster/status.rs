@@ -1,7 +1,7 @@
 //! `cluster status`: an application's edges and workers.
 
 use super::servers::{Servers, answered, log_failed};
-use crate::message::Complaints;
+use crate::message::{Complaints, one_line};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use millstream_cluster::{App, EdgeState, JetStream, LogError, Place, PlaceState, newest_snapshot};
@@ -59,7 +59,7 @@ impl Alarm {
     pub(super) fn first(log: &JetStream) -> Option<String> {
         let app = App::read(log).ok()??;
         let places = Place::all(log, app.replicas).ok()?;
-        places.iter().find_map(|(rank, (place, _))| Some(format!("replica {rank}: {}", Self::of(place)?)))
+        places.iter().find_map(|(rank, (place, _))| Some(format!("replica {rank}: {}", one_line(Self::of(place)?))))
     }
 }
 
@@ -132,7 +132,7 @@ impl Seen {
             let _ = writeln!(text, "{rank:>7}  {state:<8}{position:>10}  {durable:>10}  {lag:>10}  {host} {process}");
         }
         for (rank, why) in self.places.iter().filter_map(|(rank, place)| Some((rank, Alarm::of(place)?))) {
-            let _ = writeln!(text, "alarm: replica {rank}: {why}");
+            let _ = writeln!(text, "alarm: replica {rank}: {}", one_line(why));
         }
         text
     }
@@ -170,5 +170,32 @@ impl Seen {
             "output": edge(&self.output),
             "places": places,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alarm_has_one_line() {
+        let why = "stage \"sum\", number 2: assertion `left == right` failed\n  left: 1\n right: 2";
+        let place = Place {
+            worker: "w".to_owned(),
+            host: "h".to_owned(),
+            process: 1,
+            beat: 1,
+            position: 3,
+            durable: 2,
+            appends: true,
+            state: PlaceState::Failed(why.to_owned()),
+        };
+        let (program, stages) = ("sums".to_owned(), vec![]);
+        let app = App { program, stages, replicas: 1, copies: 1, capacity: 9, snapshot_every: 4 };
+        let input = EdgeState { first: 1, last: 3, entries: 3, bytes: 9, capacity: 9, leader: None };
+        let (output, places) = (input.clone(), BTreeMap::from([(0, place)]));
+        let text = Seen { app, input, output, snapshot: None, places, alive: vec![] }.text();
+        let alarm = "alarm: replica 0: stage \"sum\", number 2: assertion `left == right` failed; left: 1; right: 2";
+        assert_eq!(text.lines().last(), Some(alarm));
     }
 }

@@ -5,7 +5,7 @@ use super::servers::{Servers, answered, log_failed, servers};
 use crate::config;
 use crate::flags;
 use crate::interrupts::Interrupts;
-use crate::message::{Complaints, say_no_shards, say_own};
+use crate::message::{Complaints, one_line, say_no_shards, say_own};
 use crate::outcome::Outcome;
 use crate::panics;
 use millstream_cluster::{App, JetStream, LogError, News, ReplicaError, Segment, SegmentError, Worked, work};
@@ -128,7 +128,7 @@ impl Knows {
             Ok(Worked::Ended) => Outcome::Done,
             Ok(Worked::Stopped) => interrupts.first().map_or(Outcome::Done, Outcome::Interrupted),
             Err(error) => {
-                let why = error.to_string();
+                let why = one_line(&error.to_string());
                 match &error {
                     ReplicaError::Segment(SegmentError::Run(failed)) if !is_of_machine(failed) => say_own(&why),
                     ReplicaError::Removed | ReplicaError::Other(_) => {
