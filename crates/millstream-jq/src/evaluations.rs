@@ -1,4 +1,4 @@
-//! How many rows jaq has evaluated an expression for, so that another thread can tell whether an evaluation ends.
+//! How many values jaq has evaluated a filter for, so that another thread can tell whether an evaluation ends.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -30,19 +30,22 @@ pub(crate) fn counted<R>(evaluate: impl FnOnce() -> R) -> R {
     })
 }
 
-/// How many evaluations of an [`Expression`](crate::Expression) by jaq this process has begun, and how many of them
-/// have ended. If fewer have ended than were begun, and none ends until a later call, one of them was under way all the
-/// time: it may have no end, as `last(repeat(1))` has none. Costs some 128 loads.
+/// How many evaluations by jaq this process has begun, and how many of them have ended. Each is of an
+/// [`Expression`](crate::Expression) or of a [`Filter`](crate::Filter) for one value. If fewer have ended than were
+/// begun, and none ends until a later call, one of them was under way all the time: it may have no end, as
+/// `last(repeat(1))` has none. Costs some 128 loads.
 ///
 /// ```
-/// use millstream::jq::{Expression, Fields, Outputs, evaluations};
+/// use millstream::jq::{Expression, Fields, Filter, Outputs, evaluations};
 ///
 /// let total = Expression::new("[.[] * 2] | add")?;
 /// let (mut row, mut out) = (Fields::default(), Outputs::default());
 /// row.read(&total, b"[1, 2]").unwrap();
 /// total.write(&row, &mut out).unwrap();
-/// let [begun, made] = evaluations();
-/// assert!(begun >= 1 && made >= 1);
+/// assert_eq!(evaluations(), [1, 1]);
+///
+/// Filter::new("[.[] * 2] | add")?.answer(b"[1] [2] [3]");
+/// assert_eq!(evaluations(), [4, 4]);
 /// # Ok::<(), millstream::jq::Wrong>(())
 /// ```
 #[must_use]

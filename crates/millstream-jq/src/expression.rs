@@ -1,4 +1,3 @@
-use crate::evaluations::counted;
 use crate::native::{Cell, Cells, Native, Scalar};
 use crate::parse::{FieldTree, Found, Parser};
 use crate::{Filter, Options, Style, What, Wrong};
@@ -310,7 +309,7 @@ fn on_lines(text: &str) -> Result<Filter, Wrong> {
 
 /// A filter's answer to one value.
 fn answered(filter: &Filter, json: &[u8]) -> Result<Vec<u8>, String> {
-    let answer = counted(|| filter.answer(json));
+    let answer = filter.answer(json);
     let failed = answer.said.into_iter().find_map(|said| match said.what {
         What::Failed(why) => Some(why),
         What::Invalid(why) => Some(format!("not JSON: {why}")),

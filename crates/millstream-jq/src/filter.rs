@@ -5,6 +5,7 @@ mod variables;
 pub use answer::{Answer, Said, What};
 
 use crate::demand::Demand;
+use crate::evaluations::counted;
 use crate::functions::{Around, Kind, Message, definitions, functions};
 use crate::native::Native;
 use crate::parse::FieldTree;
@@ -187,6 +188,10 @@ impl Run<'_> {
 
     /// Runs the filter on one input, and writes its outputs. Breaks if the filter halts.
     fn evaluate(&mut self, input: Val, place: Where) -> Flow {
+        counted(|| self.outputs(input, place))
+    }
+
+    fn outputs(&mut self, input: Val, place: Where) -> Flow {
         let context = Ctx::<Kind>::new(self.around, self.variables.clone());
         // jaq panics at some values, and fails at others.
         let compiled = self.compiled;

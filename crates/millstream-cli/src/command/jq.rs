@@ -12,7 +12,7 @@
 mod inputs;
 mod printed;
 
-use crate::command::stuck::{Answers, stop_if_stuck};
+use crate::command::stuck::stop_if_stuck;
 use crate::config::RunConfig;
 use crate::deploy::Runs;
 use crate::input::{FromFiles, Names, never_waits};
@@ -23,7 +23,7 @@ use crate::progress::{self, Writes};
 use inputs::{Ended, Inputs, Work};
 use millstream_core::{Arrow, Val, pipeline};
 use millstream_exec::Everywhere;
-use millstream_jq::{Filter, Input, Options};
+use millstream_jq::{Filter, Input, Options, evaluations};
 use printed::{Printed, Reply};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -49,9 +49,8 @@ fn filtered(
     shards: usize,
     filter: Filter,
     names: Arc<[OsString]>,
-    answers: Answers,
 ) -> impl Everywhere<In = Val<Work>, Out = Val<Reply>> {
-    let answer = move |work: &Work| answers.count(|| Reply::to(work, &filter, &names));
+    let answer = move |work: &Work| Reply::to(work, &filter, &names);
     pipeline::<Work>().shard(shards, move |p| p.map(answer).named("jq"))
 }
 
@@ -72,10 +71,9 @@ impl Jq {
 
     fn run_into(self, output: Output, filter: Filter, complaints: &Complaints) -> Outcome {
         let mut runs = Runs::new(self.run, complaints.clone());
-        let (interrupts, ended, answers) = (runs.interrupts(), Ended::default(), Answers::default());
-        let counted = answers.clone();
+        let (interrupts, ended) = (runs.interrupts(), Ended::default());
         let why = "millstream jq: the filter makes no answer, and is stopped";
-        stop_if_stuck(interrupts.clone(), why, move || counted.all());
+        stop_if_stuck(interrupts.clone(), why, evaluations);
         let mut opening = runs.opening(self.files.decompress);
         // `halt` ends a wait for input.
         opening.watched = true;
@@ -86,7 +84,7 @@ impl Jq {
         let left_out = ended.clone();
         let end_input = move || interrupts.end_input();
         let printed = Printed::into(output, names.clone(), ended, end_input, complaints.clone());
-        let pipeline = filtered(self.shards, filter, names, answers);
+        let pipeline = filtered(self.shards, filter, names);
         let input = FromFiles { values: input, waits };
         let ran = runs.run_hashing(
             &pipeline,

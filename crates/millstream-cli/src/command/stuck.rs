@@ -2,31 +2,11 @@
 
 use crate::interrupts::Interrupts;
 use crate::message::say_soon;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How long a filter may be without an answer after a signal.
+/// How long a filter may be without an answer to a value after a signal.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// The numbers of answers that were begun, and that were made.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Answers(Arc<[AtomicU64; 2]>);
-
-impl Answers {
-    pub(super) fn count<R>(&self, answer: impl FnOnce() -> R) -> R {
-        let [begun, made] = &*self.0;
-        begun.fetch_add(1, Ordering::Relaxed);
-        let answer = answer();
-        made.fetch_add(1, Ordering::Relaxed);
-        answer
-    }
-
-    pub(super) fn all(&self) -> [u64; 2] {
-        self.0.each_ref().map(|count| count.load(Ordering::Relaxed))
-    }
-}
 
 /// Stops the run after a signal if an answer has no end, as that of `last(repeat(1))` has none. `answers` are how many
 /// were begun, and how many were made. A run that waits for the reader of its output is not stopped.
