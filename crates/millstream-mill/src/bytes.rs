@@ -1,9 +1,12 @@
 //! Bytes that stages keep: keys, values and rows, which are JSON, or lines of any bytes.
 
+use millstream_core::keys::FoundKey;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 use std::borrow::Borrow;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::BuildHasher;
 use std::ops::Deref;
 
 /// Bytes that are written down as such, and for people as a text.
@@ -24,6 +27,28 @@ impl Borrow<[u8]> for Bytes {
     #[inline]
     fn borrow(&self) -> &[u8] {
         &self.0
+    }
+}
+
+/// A key that is found in a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a>(pub(crate) &'a [u8]);
+
+impl FoundKey for Found<'_> {
+    type Key = Bytes;
+
+    #[inline]
+    fn look_up<'t, V, H: BuildHasher>(&self, table: &'t HashMap<Bytes, V, H>) -> Option<&'t V> {
+        table.get(self.0)
+    }
+
+    #[inline]
+    fn look_up_mut<'t, V, H: BuildHasher>(&self, table: &'t mut HashMap<Bytes, V, H>) -> Option<&'t mut V> {
+        table.get_mut(self.0)
+    }
+
+    fn into_key(self) -> Bytes {
+        self.0.into()
     }
 }
 

@@ -1,6 +1,7 @@
 #![expect(clippy::type_complexity, reason = "a combinator says what it is made of")]
 
 use crate::pipe::{AnswerBy, BorrowedKeys, Borrows, Count, FoldBy, Group, Id, Key, ScanBy, ShardBy, Then, id};
+use crate::pipe::{FoldWindows, JoinedBy, NeverJoined, Window};
 use crate::{Arrow, Bound, Item, Quiet, Shape, ToOwnedItem};
 use std::hash::Hash;
 
@@ -206,6 +207,94 @@ pub trait BorrowedKeysExt: Arrow {
     {
         let most = Bound::refuse(most).most();
         Then::new(self, ScanBy::new(AnswerBy::new(Group::new(), most, BorrowedKeys::new(key))))
+    }
+
+    /// Folds the values of each key, which is a part of the value, and each tumbling or sliding window of event time,
+    /// and yields the state when the window closes.
+    ///
+    /// Otherwise as [`fold_windows_by`](crate::WindowsExt::fold_windows_by). A key is copied when a window of it opens
+    /// or closes, and for a late value.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let tens = pipeline::<(String, u64)>()
+    ///     .fold_windows_by_ref(
+    ///         |(name, _)| name.as_str(),
+    ///         Window::tumbling(10),
+    ///         |(_, time)| *time,
+    ///         0,
+    ///         |n, _| *n += 1,
+    ///     )
+    ///     .flatten()
+    ///     .map(|ten| (ten.key.clone(), ten.start, ten.state));
+    /// let values = [("a", 1), ("b", 2), ("a", 3), ("b", 12)].map(|(name, time)| (name.to_owned(), time));
+    /// let counts = [("a", 0, 2), ("b", 0, 1), ("b", 10, 1)].map(|(name, start, n)| (name.to_owned(), start, n));
+    /// assert_eq!(tens.model(values), counts);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`fold_windows`](crate::WindowsExt::fold_windows).
+    fn fold_windows_by_ref<Q, S, L, T, F>(
+        self,
+        key: L,
+        window: Window,
+        time: T,
+        state: S,
+        f: F,
+    ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, BorrowedKeys<Q, L>, T, F, NeverJoined>>>
+    where
+        Q: ?Sized + Hash + Eq + ToOwned<Owned: Key + Ord> + 'static,
+        S: Item + Clone,
+        L: for<'a> Borrows<'a, <Self::Out as Shape>::Ref<'a>, Q> + Send + Sync + 'static,
+        T: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(FoldWindows::new(window, BorrowedKeys::new(key), time, state, f, NeverJoined)))
+    }
+
+    /// Folds the values of the sessions of each key, which is a part of the value, and yields the state when the
+    /// session ends.
+    ///
+    /// Otherwise as [`fold_sessions_by`](crate::WindowsExt::fold_sessions_by). A key is copied when a session of it
+    /// begins, is joined or ends, and for a late value.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// let visits = pipeline::<(String, u64)>().fold_sessions_by_ref(
+    ///     |(user, _)| user.as_str(),
+    ///     Window::session(30),
+    ///     |(_, minute)| *minute,
+    ///     0,
+    ///     |pages, _| *pages += 1,
+    ///     |pages, later| *pages += later,
+    /// );
+    /// let visits = visits.flatten().map(|visit| (visit.key.clone(), visit.start, visit.state));
+    /// let pages = [("ann", 0), ("bob", 10), ("ann", 25)].map(|(user, minute)| (user.to_owned(), minute));
+    /// assert_eq!(visits.model(pages), [("bob".to_owned(), 10, 1), ("ann".to_owned(), 0, 2)]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`fold_sessions`](crate::WindowsExt::fold_sessions).
+    fn fold_sessions_by_ref<Q, S, L, T, F, J>(
+        self,
+        key: L,
+        window: Window,
+        time: T,
+        state: S,
+        f: F,
+        join: J,
+    ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, BorrowedKeys<Q, L>, T, F, JoinedBy<J>>>>
+    where
+        Q: ?Sized + Hash + Eq + ToOwned<Owned: Key + Ord> + 'static,
+        S: Item + Clone,
+        L: for<'a> Borrows<'a, <Self::Out as Shape>::Ref<'a>, Q> + Send + Sync + 'static,
+        T: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,
+        F: for<'a> Fn(&mut S, <Self::Out as Shape>::Ref<'a>) + Send + Sync + 'static,
+        J: Fn(&mut S, S) + Send + Sync + 'static,
+    {
+        Then::new(self, ScanBy::new(FoldWindows::new(window, BorrowedKeys::new(key), time, state, f, JoinedBy(join))))
     }
 }
 

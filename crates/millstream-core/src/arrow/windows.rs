@@ -1,6 +1,5 @@
-use crate::pipe::{FoldWindows, JoinedBy, NeverJoined, OneKey, OwnedKeys, ScanBy, Then, Window};
+use crate::pipe::{FoldWindows, JoinedBy, Key, NeverJoined, OneKey, OwnedKeys, ScanBy, Then, Window};
 use crate::{Arrow, Item, Shape};
-use std::hash::Hash;
 
 /// Windows of event time that aggregate: of each window a state is kept, and none of its values. For every [`Arrow`].
 ///
@@ -112,7 +111,7 @@ pub trait WindowsExt: Arrow {
         f: F,
     ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, OwnedKeys<K, L>, T, F, NeverJoined>>>
     where
-        K: Item + Ord + Hash + Clone,
+        K: Key + Ord,
         S: Item + Clone,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
         T: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,
@@ -198,7 +197,7 @@ pub trait WindowsExt: Arrow {
         join: J,
     ) -> Then<Self, ScanBy<FoldWindows<Self::Out, S, OwnedKeys<K, L>, T, F, JoinedBy<J>>>>
     where
-        K: Item + Ord + Hash + Clone,
+        K: Key + Ord,
         S: Item + Clone,
         L: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> K + Send + Sync + 'static,
         T: for<'a> Fn(<Self::Out as Shape>::Ref<'a>) -> u64 + Send + Sync + 'static,

@@ -123,7 +123,7 @@ where
     ) -> Option<Self::Out> {
         let mut results = Vec::new();
         if let Some(value) = slot {
-            let (time, key) = ((self.time)(value), self.key.key(value));
+            let (time, key) = ((self.time)(value), self.key.find(value));
             let (add, join) =
                 (|state: &mut S| (self.f)(state, value), |state: &mut S, other| self.join.join(state, other));
             folds.on(&self.window, &mut results).value(key, time, &self.state, add, join);

@@ -2,7 +2,7 @@
 
 use millstream_core::{
     Arrow, AtEnd, BorrowedKeysExt, ChoiceExt, ClockExt, Dense, FoldExt, KeysExt, ModelExt, PartsExt, Shape, Shardable,
-    StreamsExt, TryScanExt, pipeline,
+    StreamsExt, TryScanExt, Window, pipeline,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,6 +47,10 @@ fn a_plan_calls_a_stage_by_the_name_of_its_combinator() {
     assert_eq!(kinds(&p().count_by_ref(|x| x)), ["count_by"]);
     assert_eq!(kinds(&p().group_by_ref(|x| x)), ["group_by"]);
     assert_eq!(kinds(&p().fold_by_ref(|x| x, 0, |n, _| *n += 1, |n| n)), ["fold_by"]);
+    let [tens, visits] = [Window::tumbling(10), Window::session(10)];
+    assert_eq!(kinds(&p().fold_windows_by_ref(|x| x, tens, |x| *x, 0, |n, _| *n += 1)), ["fold_windows_by"]);
+    let sessions = p().fold_sessions_by_ref(|x| x, visits, |x| *x, 0, |n, _| *n += 1, |n, later| *n += later);
+    assert_eq!(kinds(&sessions), ["fold_sessions_by"]);
     assert_eq!(
         kinds(&p().shard_by_ref(|x| x, 2, |p| p.scan(0, |_, x| *x))),
         kinds(&p().shard_by(|x| *x, 2, |p| p.scan(0, |_, x| *x)))

@@ -1,7 +1,7 @@
 //! Keys that are parts of the values: what is kept of them is what an owned key leaves.
 
 use crate::as_the_model::as_the_model;
-use millstream_core::{Arrow, BorrowedKeysExt, Bound, KeysExt, Model, ModelExt, pipeline};
+use millstream_core::{Arrow, BorrowedKeysExt, Bound, KeysExt, Model, ModelExt, Window, WindowsExt, pipeline};
 use millstream_exec::{Durable, Inline, JobRefExt, Queues, Rings, Runner, Snapshot, source};
 use std::sync::{Arc, Mutex};
 
@@ -42,6 +42,14 @@ fn a_run_with_owned_keys_goes_on_with_borrowed_ones_and_the_other_way_round() {
     let (owned, borrowed) = (
         || pipeline::<String>().fold_by(String::clone, 0, longest, |length| length).named("longest"),
         || pipeline::<String>().fold_by_ref(String::as_str, 0, longest, |length| length).named("longest"),
+    );
+    goes_on!(owned(), borrowed());
+    goes_on!(borrowed(), owned());
+    let tens = Window::tumbling(10).lateness(30);
+    let time = |word: &String| word.bytes().map(u64::from).sum::<u64>() % 40;
+    let (owned, borrowed) = (
+        || pipeline::<String>().fold_windows_by(String::clone, tens, time, 0, longest).named("longest"),
+        || pipeline::<String>().fold_windows_by_ref(String::as_str, tens, time, 0, longest).named("longest"),
     );
     goes_on!(owned(), borrowed());
     goes_on!(borrowed(), owned());
@@ -109,6 +117,12 @@ fn every_deployment_finds_borrowed_keys_also_inside_others() {
     as_the_model!(numbered!(words()));
     as_the_model!(words().shard_by_ref(String::as_str, 3, |p| numbered!(p)));
     as_the_model!(words().group_by_ref(String::as_str));
+    let lengths = |sum: &mut usize, word: &String| *sum += word.len();
+    let time = |word: &String| word.bytes().map(u64::from).sum::<u64>() % 40;
+    as_the_model!(words().fold_windows_by_ref(String::as_str, Window::tumbling(7).lateness(9), time, 0, lengths));
+    let visits = Window::session(3).lateness(9);
+    let join = |sum: &mut usize, later| *sum += later;
+    as_the_model!(words().fold_sessions_by_ref(String::as_str, visits, time, 0, lengths, join));
 }
 
 #[test]

@@ -3,7 +3,7 @@ use super::answers::{Answers, When};
 use super::prepare::{Entry, Prepared, Value};
 use super::running::Running;
 use super::spec::{Aggregate, Fold};
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, Found};
 use crate::parameters::too_many;
 use crate::rows::{FailedRow, Rows};
 use crate::time;
@@ -179,7 +179,7 @@ impl FoldKernel {
             }
         };
         let mut results = Vec::new();
-        let is_in_one = self.windows.fold(window, key.into(), entry.time, start, add, join, &mut results);
+        let is_in_one = self.windows.fold(window, Found(key), entry.time, start, add, join, &mut results);
         of_windows(fold, &mut results, entry.number, answers);
         if !is_in_one {
             self.windows.forget_late(window, &key.into());

@@ -6,7 +6,7 @@ use super::shape::{RandomShape, of_slot, of_value};
 use super::steps::{folded, keyed};
 use super::value::Value;
 use super::windows::Windows;
-use millstream_core::{Arrow, FoldedWindow, WindowsExt, id};
+use millstream_core::{Arrow, BorrowedKeysExt, FoldedWindow, WindowsExt, id};
 use std::fmt;
 
 /// The parameters of a window stage whose windows keep a state: `state * 17 ^ digest` of every value. Two sessions'
@@ -15,7 +15,7 @@ use std::fmt;
 pub struct FoldWindows {
     /// The windows. Late values are dropped, and the bound is one of windows and keys.
     pub windows: Windows,
-    /// The modulus of the [keys](super::Pipe::ShardBy), if there are keys.
+    /// The modulus of the [keys](super::Pipe::ShardBy), if there are keys; 0 if each value is a key, which is borrowed.
     pub keys: Option<i64>,
     /// Whether each key has a watermark of its own.
     pub own_watermark: bool,
@@ -67,6 +67,15 @@ pub(crate) fn fold_windows<A: RandomShape>(of: FoldWindows, input: Kind, name: O
         (None, None) => {
             let folded = stage.fold_sessions(window, time, start, add, join);
             then_called!(chain, name, folded, |folded| Boxed::new(folded.map(|results| all_of_stream(results))))
+        }
+        (Some(0), sliding) => {
+            let (values, time) = (stage.map(|slot| A::value(slot)), move |value: &Value| of.windows.time(value));
+            if sliding.is_some() {
+                let folded = values.fold_windows_by_ref(|value| value, window, time, start, folded);
+                return then_called!(chain, name, folded, |folded| Boxed::new(folded.map(|results| all(results))));
+            }
+            let folded = values.fold_sessions_by_ref(|value| value, window, time, start, folded, join);
+            then_called!(chain, name, folded, |folded| Boxed::new(folded.map(|results| all(results))))
         }
         (Some(keys), Some(_)) => {
             let folded = stage.fold_windows_by(key(keys), window, time, start, add);

@@ -23,6 +23,7 @@ pub fn every_stage() -> Vec<Pipe> {
         Pipe::Answer(Answer::TopN(3)),
         Pipe::Answer(Answer::TopNByKey(3, 4)),
         sessions(Some(3)),
+        sessions(Some(0)),
         sessions(None),
         Pipe::FoldWindows(FoldWindows {
             windows: Windows { size: 4, every: Some(2), lateness: 1, keep: false, most: 100, last: false },

@@ -17,7 +17,7 @@ fn windows() -> impl Strategy<Value = Windows> {
 }
 
 fn fold_windows() -> impl Strategy<Value = FoldWindows> {
-    (windows(), option::of(1..=5_i64), any::<bool>(), option::of(1..=4_u64), 0..=15_u64, 0..9_i64).prop_map(
+    (windows(), option::of(0..=5_i64), any::<bool>(), option::of(1..=4_u64), 0..=15_u64, 0..9_i64).prop_map(
         |(windows, keys, own_watermark, early, refine, start)| {
             let refine = refine.saturating_sub(5);
             FoldWindows { windows, keys, own_watermark, early, refine, start }

@@ -1,10 +1,10 @@
 //! Windows for stages whose slots have several values each.
 
 use super::{FoldedWindow, OpenFolds};
+use crate::keys::{FoundKey, Key};
 use crate::pipe::window::Window;
-use std::hash::Hash;
 
-impl<K: Ord + Hash + Clone, S: Clone> Default for OpenFolds<K, S> {
+impl<K: Key + Ord, S: Clone> Default for OpenFolds<K, S> {
     fn default() -> Self {
         Self::new()
     }
@@ -12,7 +12,7 @@ impl<K: Ord + Hash + Clone, S: Clone> Default for OpenFolds<K, S> {
 
 /// For stages with several values in a slot: what [`fold_windows_by`](crate::WindowsExt::fold_windows_by) does with
 /// each value, and at END.
-impl<K: Ord + Hash + Clone, S: Clone> OpenFolds<K, S> {
+impl<K: Key + Ord, S: Clone> OpenFolds<K, S> {
     /// Folds a value into its windows, and adds the results that are known then. Returns whether the value is in a
     /// window: one that comes late is dropped, and counted.
     ///
@@ -25,7 +25,7 @@ impl<K: Ord + Hash + Clone, S: Clone> OpenFolds<K, S> {
     pub fn fold(
         &mut self,
         window: &Window,
-        key: K,
+        key: impl FoundKey<Key = K>,
         time: u64,
         start: &S,
         add: impl Fn(&mut S),

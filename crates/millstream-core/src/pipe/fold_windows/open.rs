@@ -3,7 +3,7 @@ mod at;
 mod tests;
 
 use super::{FoldedWindow, Timing};
-use crate::keys::Quick;
+use crate::keys::{Key, Quick};
 use crate::pipe::window::Window;
 use at::At;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -171,7 +171,7 @@ fn clamped(time: u128) -> u64 {
     u64::try_from(time).unwrap_or(u64::MAX)
 }
 
-impl<K: Ord + Hash + Clone, S: Clone> OpenFolds<K, S> {
+impl<K: Key + Ord, S: Clone> OpenFolds<K, S> {
     pub(super) fn new() -> Self {
         let keys = HashMap::default();
         OpenFolds { keys, due: BTreeSet::new(), idle: BTreeSet::new(), clock: Clock::START }

@@ -1,40 +1,43 @@
-use crate::pipe::OwnedKeys;
-use crate::{Item, Shape};
-use std::hash::Hash;
+use crate::Shape;
+use crate::keys::{Key, MadeKey};
+use crate::pipe::{BorrowedKeys, KeyFn, OwnedKeys};
 
 /// The key of a value. Nothing to implement.
-pub trait WindowKey<A: Shape>: Send + Sync + 'static {
-    /// The type of the keys.
-    type Key: Item + Ord + Hash + Clone;
+pub trait WindowKey<A: Shape>: KeyFn<A, Key: Ord> {
     /// Whether there can be several.
     const BY_KEY: bool;
-    /// The key of a value.
-    fn key(&self, value: A::Ref<'_>) -> Self::Key;
 }
 
 /// All values have one key.
 #[derive(Clone, Copy, Debug)]
 pub struct OneKey;
 
-impl<A: Shape> WindowKey<A> for OneKey {
+impl<A: Shape> KeyFn<A> for OneKey {
     type Key = ();
-    const BY_KEY: bool = false;
+    type Found<'a> = MadeKey<()>;
 
     #[inline]
-    fn key(&self, _: A::Ref<'_>) {}
+    fn find<'a>(&self, _: A::Ref<'a>) -> Self::Found<'a> {
+        MadeKey(())
+    }
 }
 
-impl<A: Shape, K: Item + Ord + Hash + Clone, F> WindowKey<A> for OwnedKeys<K, F>
-where
-    F: for<'a> Fn(A::Ref<'a>) -> K + Send + Sync + 'static,
-{
-    type Key = K;
-    const BY_KEY: bool = true;
+impl<A: Shape> WindowKey<A> for OneKey {
+    const BY_KEY: bool = false;
+}
 
-    #[inline]
-    fn key(&self, value: A::Ref<'_>) -> K {
-        (self.key)(value)
-    }
+impl<A: Shape, K: Key + Ord, L> WindowKey<A> for OwnedKeys<K, L>
+where
+    Self: KeyFn<A, Key = K>,
+{
+    const BY_KEY: bool = true;
+}
+
+impl<A: Shape, Q: ?Sized + 'static, L> WindowKey<A> for BorrowedKeys<Q, L>
+where
+    Self: KeyFn<A, Key: Ord>,
+{
+    const BY_KEY: bool = true;
 }
 
 /// How the states of two sessions are joined. Nothing to implement.

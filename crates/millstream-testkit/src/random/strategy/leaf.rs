@@ -117,7 +117,7 @@ fn fold_windows(rng: &mut TestRng) -> FoldWindows {
     let most = [1 + below(rng, 8), 1000][below(rng, 2)];
     FoldWindows {
         windows: Windows { keep: false, most, ..windows(rng) },
-        keys: some(rng, 5).map(|keys| keys as i64),
+        keys: some(rng, 6).map(|keys| keys as i64 - 1),
         own_watermark: below(rng, 2) == 0,
         early: some(rng, 4),
         refine: some(rng, 15).unwrap_or(0),

@@ -2,11 +2,11 @@
 
 use super::{Clock, LOOKS, OfKey, Open, OpenFolds, Rest, clamped};
 use crate::failure::fail;
+use crate::keys::{FoundKey, Key};
 use crate::pipe::fold_windows::{FoldedWindow, Timing};
 use crate::pipe::window::{Late, Overflow, Window, WindowShape};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 /// The most windows of a key that are looked at for each value, beside those that contain it.
@@ -19,34 +19,34 @@ pub(in crate::pipe::fold_windows) struct At<'s, K, S> {
     pub(super) results: &'s mut Vec<FoldedWindow<S, K>>,
 }
 
-impl<K: Ord + Hash + Clone, S: Clone> At<'_, K, S> {
+impl<K: Key + Ord, S: Clone> At<'_, K, S> {
     /// Folds a value into its windows, and outputs the results that are known then.
     ///
     /// Returns whether it is in one: a value that comes late is dropped.
     #[inline]
     pub(in crate::pipe::fold_windows) fn value(
         mut self,
-        key: K,
+        key: impl FoundKey<Key = K>,
         time: u64,
         start: &S,
         add: impl Fn(&mut S),
         join: impl Fn(&mut S, S),
     ) -> bool {
-        self.only_adds(&key, time, &add) || self.change(key, time, start, add, join)
+        self.only_adds(&key, time, &add) || self.change(key.into_key(), time, start, add, join)
     }
 
     /// Folds a value into its window if nothing else is to do: most values come for the last window of their key, which
     /// is open, and close none. A session that grows stays listed as it is. Returns false, and has changed nothing, if
     /// there may be more to do.
     #[inline]
-    fn only_adds(&mut self, key: &K, time: u64, add: impl Fn(&mut S)) -> bool {
+    fn only_adds(&mut self, key: &impl FoundKey<Key = K>, time: u64, add: impl Fn(&mut S)) -> bool {
         let window = self.window;
         // An upgrade may have lowered the bound.
         if window.early.is_some() || self.folds.kept() > window.most {
             return false;
         }
         let OpenFolds { keys, due, clock, .. } = &mut *self.folds;
-        let Some(of_key) = keys.get_mut(key) else { return false };
+        let Some(of_key) = key.look_up_mut(keys) else { return false };
         let clock = if window.by_key { &mut of_key.clock } else { clock };
         let mut after = *clock;
         after.see(time, window.lateness);

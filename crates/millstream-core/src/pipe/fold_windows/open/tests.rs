@@ -1,4 +1,5 @@
 use super::OpenFolds;
+use crate::keys::MadeKey;
 use crate::pipe::fold_windows::Timing;
 use crate::pipe::window::Window;
 use std::cmp;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 fn folded(window: &Window, values: impl Iterator<Item = (u64, u64)>) -> (OpenFolds<u64, u64>, usize) {
     let (mut folds, mut results, mut most) = (OpenFolds::default(), Vec::new(), 0);
     for (key, time) in values {
-        folds.fold(window, key, time, &0, |n| *n += 1, |n, later| *n += later, &mut results);
+        folds.fold(window, MadeKey(key), time, &0, |n| *n += 1, |n, later| *n += later, &mut results);
         most = most.max(folds.keys.len());
     }
     (folds, most)
@@ -48,6 +49,15 @@ fn keys_that_rest_are_not_written_down() {
     assert_eq!((restored.kept(), restored.keys.len()), (1, 1));
 }
 
+#[cfg(feature = "serde")]
+#[test]
+fn keys_are_written_down_in_their_order() {
+    let (folds, _) = folded(&Window::tumbling(10), (0..100).rev().map(|key| (key, 5)));
+    let written = serde_json::to_string(&folds).unwrap();
+    let places = (0..100).map(|key| written.find(&format!("\"{key}\":")).expect("each is there"));
+    assert!(places.is_sorted(), "{written}");
+}
+
 #[test]
 fn the_state_has_the_layout_of_its_first_version() {
     // Its size is in the fingerprint by which a job finds its state again.
@@ -64,10 +74,10 @@ fn windows_of_other_rules_are_not_taken_for_those_of_a_value() {
     // 5 to 25, 15 to 35 and so on would be windows no more.
     let tens = Window::sliding(20, 10).lateness(100);
     let mut results = Vec::new();
-    folds.fold(&tens, 0, 23, &0, |n| *n += 1, |_, _| (), &mut results);
+    folds.fold(&tens, MadeKey(0), 23, &0, |n| *n += 1, |_, _| (), &mut results);
     assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 2)]);
-    folds.fold(&tens, 0, 33, &0, |n| *n += 1, |_, _| (), &mut results);
-    folds.fold(&tens, 0, 34, &0, |n| *n += 1, |_, _| (), &mut results);
+    folds.fold(&tens, MadeKey(0), 33, &0, |n| *n += 1, |_, _| (), &mut results);
+    folds.fold(&tens, MadeKey(0), 34, &0, |n| *n += 1, |_, _| (), &mut results);
     assert_eq!(starts(&folds), [(5, 1), (10, 2), (15, 1), (20, 4), (30, 2)]);
 }
 
@@ -77,7 +87,7 @@ fn in_turn(turns: [(Window, &[u64]); 2]) -> Vec<(u64, u64, Vec<u64>, Timing)> {
     for (window, times) in turns {
         for time in times {
             let join = |all: &mut Vec<u64>, mut later: Vec<u64>| all.append(&mut later);
-            folds.fold(&window, (), *time, &none, |all: &mut Vec<u64>| all.push(*time), join, &mut results);
+            folds.fold(&window, MadeKey(()), *time, &none, |all: &mut Vec<u64>| all.push(*time), join, &mut results);
         }
     }
     folds.close(&turns[1].0, &none, &mut results);
@@ -149,7 +159,7 @@ fn no_key_leaks_if_keys_cannot_be_compared_at_the_end() {
     let mut folds = OpenFolds::default();
     for key in [2, 1, 3] {
         let key = Incomparable(key, no_more.clone());
-        folds.fold(&window, key, 5, &0, |n| *n += 1, |n, later| *n += later, &mut Vec::new());
+        folds.fold(&window, MadeKey(key), 5, &0, |n| *n += 1, |n, later| *n += later, &mut Vec::new());
     }
     no_more.store(true, Ordering::Relaxed);
     let ended = catch_unwind(AssertUnwindSafe(|| folds.close(&window, &0, &mut Vec::new())));
