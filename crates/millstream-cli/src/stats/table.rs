@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_table_is_known_by_its_beginning() {
         let model = json!({ "deploy": "model", "numbers": null });
-        let tables = [table(&[]), table(&[model.clone()]), table(&[model.clone(), model])];
+        let tables = [table(&[]), table(std::slice::from_ref(&model)), table(&[model.clone(), model])];
         assert!(tables.iter().all(|table| is_table(table)), "{tables:?}");
         for other in ["", "\n", "a b\n", "rings: gold\n", "model: a: 5 numbers in it\n", "my list: 5 numbers in it\n"] {
             assert!(!is_table(other), "{other:?}");
