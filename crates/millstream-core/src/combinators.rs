@@ -197,8 +197,8 @@
 //!   and yields it when the session ends.
 //! - [`fold_sessions_by`](crate::WindowsExt::fold_sessions_by): Folds the values of each key's sessions of event time
 //!   into a state, and yields it when the session ends.
-//! - [`fold_windows_by_ref`](crate::BorrowedKeysExt::fold_windows_by_ref): Folds the values of each key, which is a part
-//!   of the value, and each tumbling or sliding window of event time, and yields the state when the window closes.
+//! - [`fold_windows_by_ref`](crate::BorrowedKeysExt::fold_windows_by_ref): Folds the values of each key, which is a
+//!   part of the value, and each tumbling or sliding window of event time, and yields the state when the window closes.
 //! - [`fold_sessions_by_ref`](crate::BorrowedKeysExt::fold_sessions_by_ref): Folds the values of the sessions of each
 //!   key, which is a part of the value, and yields the state when the session ends.
 //! - [`windows_by`](crate::ClockExt::windows_by): Groups values into windows of event time, and yields each window
