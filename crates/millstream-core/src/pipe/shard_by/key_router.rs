@@ -22,7 +22,7 @@ impl<K: Key> KeyRouter<K> {
     /// `shard_by` around this one.
     ///
     /// Unwinds if there are too many keys.
-    #[inline(always)]
+    #[inline]
     pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<impl FoundKey<Key = K>>) -> Option<KeySlot> {
         let known = match (&key, &mut self.key_slots, outer) {
             (None, ..) | (_, Sets::Each(_), None | Some(KeySlot { fresh: true, .. })) => None,
