@@ -10,7 +10,7 @@ use std::time::Duration;
 const DEPLOYMENTS: [&str; 4] = ["rings", "inline", "queues", "model"];
 
 /// Each write is a datagram, so they can be counted.
-pub fn lines_are_written_together() {
+pub(crate) fn lines_are_written_together() {
     let input: String = (0..20_000).map(|n| format!("{n}\n")).collect();
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("lines");
@@ -35,7 +35,7 @@ pub fn lines_are_written_together() {
     }
 }
 
-pub fn a_line_is_written_before_the_next_one_comes() {
+pub(crate) fn a_line_is_written_before_the_next_one_comes() {
     for deployment in DEPLOYMENTS.into_iter().filter(|deployment| *deployment != "model") {
         let mut lengths = command("lengths");
         lengths.env(AS, "lengths").args(["run", "--deploy", deployment]);
