@@ -109,6 +109,8 @@ fn acts(user: &str, access: &Access, (of_admin, admin): (&Access, &JetStream)) -
     if user == "operator" {
         JetStream::remove(of_admin, &App::edges(), PATIENCE).unwrap();
         let log = opened(JetStream::create(access, &streams(), PATIENCE))?;
+        // The application is another one now.
+        let admin = &JetStream::open(of_admin, PATIENCE).unwrap();
         let app = App {
             program: "words".to_owned(),
             stages: vec![],
