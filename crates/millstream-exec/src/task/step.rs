@@ -206,7 +206,8 @@ impl Task {
         }
         let stage = tasklet.failed_in().unwrap_or(&self.name);
         let clock = tasklet.failed_on().unwrap_or(self.clock);
-        (Progress::NONE, Some(self.broken_in((stage, clock), shared, tasklet.failed_at(), payload)))
+        let broken = self.broken_in((stage, clock), shared, tasklet.failed_at(), payload);
+        (Progress::moved(tasklet.moved_before_failure()), Some(broken))
     }
 
     /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller

@@ -81,6 +81,7 @@ impl Task {
             add(&tasks[*index].moved, moved.numbers);
             add(&tasks[*index].steps, moved.steps);
         }
+        add(&task.moved, progress.moved as u64);
         drop((occupant, occupants));
         let told = if sum.worked { caught(|| shared.marks.tell(shared)) } else { Ok(()) };
         let told = told.err().map(|payload| task.broken(shared, None, payload));

@@ -174,3 +174,20 @@ fn a_thread_that_panics_after_the_end_fails_nothing() {
         assert_eq!(run.wait().unwrap().0, 1, "{many}");
     }
 }
+
+#[test]
+fn a_source_that_fails_has_accepted_what_came_before() {
+    for workers in [1, 2] {
+        for slots in [4, 16] {
+            let values = source::ready((0..100_u64).inspect(|x| assert!(*x != 27, "meant to panic")));
+            let p = pipeline::<u64>().map(|x| x + 1).shard(2, |p| p.map_blocking(|x| x + 1));
+            let rings = Rings::new().ring(slots).batch(16).workers(workers);
+            let ended = rings.start(p.from(values).to_each(|_, _| ())).unwrap().join();
+            let failure = ended.failure.expect("it panics").to_string();
+            assert_eq!(failure, "stage \"source\", number 27: panicked: meant to panic");
+            let [source, map, ..] = &ended.report.stages[..] else { panic!("{:?}", ended.report) };
+            let moved = (source.moved, map.moved);
+            assert!(map.moved <= source.moved && source.moved <= 27, "{workers} workers, {slots} slots: {moved:?}");
+        }
+    }
+}
