@@ -3,6 +3,7 @@
 use crate::operators::{self, FIRST, LAST, PRODUCT, QUOTIENT, REMAINDER};
 use crate::parse::Parser;
 use crate::tables::{csv, join, tsv};
+use crate::wrong::Advice;
 use crate::{left_out, regex};
 use jaq_core::data::HasLut;
 use jaq_core::load::parse::{Def, Term};
@@ -73,12 +74,14 @@ def halt_error: halt_error(5);
 /// The variable behind `input_filename`. No filter can have a variable of this name.
 pub(crate) const FILE_NAME: &str = "$!input_filename";
 
-pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+/// The functions that are written in the language, but for those that are left out.
+pub(crate) fn definitions(without: Advice) -> impl Iterator<Item = Def<&'static str>> {
     let more = load::parse(MORE, |parser| parser.defs()).expect("the definitions are in the language");
     // No text can contain the variable's name.
     let more = more.into_iter().chain([Def { name: "input_filename", args: Vec::new(), body: Term::Var(FILE_NAME) }]);
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    theirs.filter(|def| !["tonumber", "join", "test"].contains(&def.name)).chain(more)
+    let theirs = theirs.filter(|def| !["tonumber", "join", "test"].contains(&def.name));
+    theirs.chain(more).filter(move |def| without(def.name).is_none())
 }
 
 /// The functions that are written in Rust: jaq's without the ones that are left out, and ours.

@@ -227,3 +227,19 @@ fn an_error_that_halts_ends_its_line() {
         ("halt_error", "null", "Halted(5)"),
     ]);
 }
+
+#[test]
+fn a_row_has_no_file_and_nothing_to_write_to() {
+    for (text, name) in [
+        ("{a, file: input_filename}", "input_filename"),
+        ("debug", "debug"),
+        ("debug(.a)", "debug"),
+        (".a | stderr", "stderr"),
+        ("now", "now"),
+    ] {
+        let wrong = Expression::new(text).expect_err("it is refused").to_string();
+        assert!(wrong.starts_with(&format!("`{name}` is not supported: ")), "{wrong}");
+        assert_eq!(Filter::new(text).is_ok(), name != "now", "{text}");
+    }
+    assert!(Expression::new("def debug: 1; debug, (try halt_error catch 0)").is_ok());
+}
