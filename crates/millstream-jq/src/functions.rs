@@ -44,8 +44,10 @@ impl<'a> HasLut<'a, Kind> for &'a Around<'a> {
 }
 
 /// Names of jq that jaq does not define, or that answer otherwise there, without an error: jaq deletes the first path
-/// first, after which others lead to other items; it flattens an empty array to null, and no object; its `gamma` is not
-/// the logarithm; its `todate` has fractions; `map_values` takes several outputs; and base64 needs its `=`.
+/// first, after which others lead to other items; it flattens an empty array to null, and no object; it picks items of
+/// an array into an object; an entry without `key` has the name null; a range without a step has no end; its `gamma` is
+/// not the logarithm; its times have fractions; `map_values` takes several outputs, and `sub` each combination of them;
+/// and base64 needs its `=`.
 const MORE: &str = r#"
 def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);
@@ -55,6 +57,11 @@ def ascii: [.] | implode;
 def toarray: if isarray then . else [.] end;
 def trimstr($x): ltrimstr($x) | rtrimstr($x);
 def delpaths($paths): reduce ($paths | sort | reverse[]) as $path (.; getpath($path) |= empty);
+def from_entries: reduce (.[] | {
+    (.key // .Key // .name // .Name // error("an entry has no `key`, `Key`, `name` or `Name`")):
+      (if has("value") then .value else .Value end)
+  }) as $entry ({}; . + $entry);
+def with_entries(f): to_entries | map(f) | from_entries;
 def flatten($d): if $d > 0 then [.[] | if isarray then flatten($d - 1)[] else . end] end;
 def flatten: flatten(infinite);
 def map_values(f): .[] |= first(f);

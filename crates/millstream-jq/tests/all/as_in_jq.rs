@@ -243,3 +243,23 @@ fn a_row_has_no_file_and_nothing_to_write_to() {
     }
     assert!(Expression::new("def debug: 1; debug, (try halt_error catch 0)").is_ok());
 }
+
+#[test]
+fn entries_have_the_names_of_jq() {
+    check(&[
+        (
+            "from_entries",
+            r#"[{"Key":"Name","Value":"web"},{"Key":"env","Value":"prod"}]"#,
+            r#"{"Name":"web","env":"prod"}"#,
+        ),
+        (
+            "from_entries",
+            r#"[{"name":"a","value":null},{"Name":"b","Value":2},{"key":"c"}]"#,
+            r#"{"a":null,"b":2,"c":null}"#,
+        ),
+        ("from_entries, with_entries(.)", "[]", "{}; {}"),
+        ("with_entries({name: .key, value: (.value + 1)})", r#"{"a":1,"b":2}"#, r#"{"a":2,"b":3}"#),
+        ("from_entries", r#"[{"kye":"a","value":1}]"#, "an entry has no `key`, `Key`, `name` or `Name`"),
+        ("[.[] | try from_entries catch 0]", r#"[[{"key":null}],[{"key":false}],[{"key":""}]]"#, r#"[0,0,{"":null}]"#),
+    ]);
+}
