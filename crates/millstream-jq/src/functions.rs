@@ -1,10 +1,11 @@
 //! The names that filters have beside those of the language.
 
+use crate::left_out;
 use crate::operators::{self, FIRST, LAST, PRODUCT, QUOTIENT, REMAINDER};
 use crate::parse::Parser;
+use crate::regex::{self, Parts};
 use crate::tables::{csv, join, tsv};
 use crate::wrong::Advice;
-use crate::{left_out, regex};
 use jaq_core::data::HasLut;
 use jaq_core::load::parse::{Def, Term};
 use jaq_core::native::{Fun, bome, run, v};
@@ -93,14 +94,14 @@ pub(crate) fn definitions(without: Advice) -> impl Iterator<Item = Def<&'static 
 
 /// The functions that are written in Rust: jaq's without the ones that are left out, and ours.
 pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
-    let replaced = ["debug_empty", "stderr_empty", "fromjson", "matches", "split_matches"];
+    let replaced = ["debug_empty", "stderr_empty", "fromjson", "matches", "split_matches", "split_"];
     let is_kept = move |name: &str| left_out::without(name).is_none() && !replaced.contains(&name);
     let theirs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     theirs.filter(move |(name, ..)| is_kept(name)).chain(ours()).chain([last()])
 }
 
 fn ours() -> impl Iterator<Item = Fun<Kind>> {
-    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 14] = [
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 15] = [
         (PRODUCT, v(2), |cv| of_two(cv, operators::product)),
         (QUOTIENT, v(2), |cv| of_two(cv, operators::quotient)),
         (REMAINDER, v(2), |cv| of_two(cv, operators::remainder)),
@@ -109,8 +110,9 @@ fn ours() -> impl Iterator<Item = Fun<Kind>> {
             Box::new(filter.run((context, cv.1)).next().into_iter())
         }),
         ("test", v(2), |cv| with_two(cv, regex::test)),
-        ("matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, false))),
-        ("split_matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, true))),
+        ("matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, Parts::Matches))),
+        ("split_", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, Parts::Between))),
+        ("split_matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, Parts::Both))),
         ("join", v(1), |mut cv| {
             let between = cv.0.pop_var();
             bome(join(&cv.1, &between))

@@ -263,3 +263,20 @@ fn entries_have_the_names_of_jq() {
         ("[.[] | try from_entries catch 0]", r#"[[{"key":null}],[{"key":false}],[{"key":""}]]"#, r#"[0,0,{"":null}]"#),
     ]);
 }
+
+#[test]
+fn a_text_is_split_by_the_expressions_that_match_it() {
+    check(&[
+        (
+            r#"[splits("\\W+")], split("\\W+"; null), split("\\W+"; "n")"#,
+            "\"Köln Ulm\"",
+            r#"["Köln","Ulm"]; ["Köln","Ulm"]; ["Köln","Ulm"]"#,
+        ),
+        (r#"[splits("Ö"; "i")], split("É"; "i")"#, "\"aöbéc\"", r#"["a","béc"]; ["aöb","c"]"#),
+        (r#"[splits(["B", "i"])], split(["B", "i"]; null)"#, "\"abc\"", r#"["a","c"]; ["a","c"]"#),
+        (r#"[splits("(,) *")], [splits("x")]"#, "\"a, b,c\"", r#"["a","b","c"]; ["a, b,c"]"#),
+        (r#"[splits("")], [splits(""; "n")]"#, "\"éa\"", r#"["","é","a",""]; ["éa"]"#),
+        (r#"split(",", "b"; null)"#, "\"a,b\"", r#"["a","b"]; ["a,",""]"#),
+        (r#"[splits(1)]"#, "\"a\"", "cannot use 1 as string"),
+    ]);
+}
