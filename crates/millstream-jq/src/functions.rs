@@ -63,6 +63,14 @@ def from_entries: reduce (.[] | {
       (if has("value") then .value else .Value end)
   }) as $entry ({}; . + $entry);
 def with_entries(f): to_entries | map(f) | from_entries;
+def pick(f):
+  def put($path; $value): if $path == [] then $value else
+    $path[0] as $at
+    | if $at | isstring then . // {} else . // [] end
+    | if $at | isnumber then . + [range(length; $at + 1) | null] end
+    | .[$at] |= put($path[1:]; $value)
+  end;
+  reduce path_value(f) as [$path, $value] (null; put($path; $value));
 def flatten($d): if $d > 0 then [.[] | if isarray then flatten($d - 1)[] else . end] end;
 def flatten: flatten(infinite);
 def map_values(f): .[] |= first(f);

@@ -280,3 +280,20 @@ fn a_text_is_split_by_the_expressions_that_match_it() {
         (r#"[splits(1)]"#, "\"a\"", "cannot use 1 as string"),
     ]);
 }
+
+#[test]
+fn items_that_are_picked_stay_in_an_array() {
+    check(&[
+        ("pick(.[2], .[0], .[0])", "[1,2,3,4]", "[1,null,3]"),
+        (
+            "pick(.a[1], .b), pick(.a[1].c)",
+            r#"{"a":[5,{"c":6}],"b":7}"#,
+            r#"{"a":[null,{"c":6}],"b":7}; {"a":[null,{"c":6}]}"#,
+        ),
+        ("pick(first), pick(first | first)", "[[10,20],30]", "[[10,20]]; [[10]]"),
+        ("pick(.a.b.c)", "null", r#"{"a":{"b":{"c":null}}}"#),
+        ("pick(.[1:]), pick(.)", "[1,2,3]", "[2,3]; [1,2,3]"),
+        ("pick(.a, .a.b), pick(empty)", r#"{"a":{"b":1,"c":2}}"#, r#"{"a":{"b":1,"c":2}}; null"#),
+        ("try pick(.[-1]) catch \"no\"", "[1,2]", "\"no\""),
+    ]);
+}
