@@ -54,6 +54,8 @@ def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);
 def INDEX(source; f): reduce source as $row ({}; . + {($row | f | tostring): $row});
 def INDEX(f): INDEX(.[]; f);
+def range($from; $to; $by):
+  if $by > 0 then $from | while(. < $to; . + $by) elif $by < 0 then $from | while(. > $to; . + $by) else empty end;
 def ascii: [.] | implode;
 def toarray: if isarray then . else [.] end;
 def trimstr($x): ltrimstr($x) | rtrimstr($x);

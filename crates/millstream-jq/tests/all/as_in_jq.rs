@@ -297,3 +297,12 @@ fn items_that_are_picked_stay_in_an_array() {
         ("try pick(.[-1]) catch \"no\"", "[1,2]", "\"no\""),
     ]);
 }
+
+#[test]
+fn a_range_without_a_step_is_empty() {
+    check(&[
+        ("[limit(3; range(0; .n; .step))]", r#"{"n":5,"step":0} {"n":5,"step":0.0} {"n":5,"step":-1}"#, "[]; []; []"),
+        ("[range(0, 1; 3, 4; 1, 2)] == [0,1,2,0,2,0,1,2,3,0,2,1,2,1,1,2,3,1,3]", "0", "true"),
+        ("[range(5; 0; -2)], [range(0; 1; 0.5)], [range(0; 5; 9)]", "0", "[5,3,1]; [0,0.5]; [0]"),
+    ]);
+}
