@@ -81,8 +81,17 @@ def match(re; flags): matches(re; flags)[] | .[0] + {captures: [.[1:][] | {offse
 def match(re): match(re; null);
 def scan(re; flags): matches(re; "g" + flags)[] | [.[].string] | if length > 1 then .[1:] else .[0] end;
 def scan(re): scan(re; null);
+def sub($re; f; $flags):
+  [split_matches($re; $flags)[] | if isarray then [capture_of_match | f] end] as $parts
+  | ([$parts[] | arrays | length] | max) as $texts
+  | if $texts > 0 then range($texts) as $n | reduce $parts[] as $part (""; . + ($part | if isarray then .[$n] end)) end;
+def sub($re; f): sub($re; f; null);
+def gsub($re; f; $flags): sub($re; f; "g" + $flags);
+def gsub($re; f): sub($re; f; "g");
 def gamma: lgamma;
-def todate: strftime("%Y-%m-%dT%H:%M:%SZ");
+def nearbyint: rint;
+def todateiso8601: strftime("%Y-%m-%dT%H:%M:%SZ");
+def todate: todateiso8601;
 def @base64d: tostring | . + ["", "", "==", "="][length % 4] | decode_base64;
 def halt_error($code):
   (if . == null then empty elif isstring then . else tojson + "\n" end | stderr_empty), halt($code);

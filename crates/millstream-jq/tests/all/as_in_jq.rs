@@ -210,6 +210,8 @@ fn a_filter_without_words_is_the_identity() {
 fn numbers_and_times_are_those_of_jq() {
     check(&[
         ("gamma == lgamma", "5", "true"),
+        ("todateiso8601", "1.5", "\"1970-01-01T00:00:01Z\""),
+        ("[.[] | nearbyint]", "[2.5,3.5,-0.4]", "[2.0,4.0,-0.0]"),
         ("todate, (gmtime | todate)", "1.5", "\"1970-01-01T00:00:01Z\"; \"1970-01-01T00:00:01Z\""),
         (
             "1.7976931348623157e308 * 1, -1.7976931348623157e308 * 1",
@@ -304,5 +306,17 @@ fn a_range_without_a_step_is_empty() {
         ("[limit(3; range(0; .n; .step))]", r#"{"n":5,"step":0} {"n":5,"step":0.0} {"n":5,"step":-1}"#, "[]; []; []"),
         ("[range(0, 1; 3, 4; 1, 2)] == [0,1,2,0,2,0,1,2,3,0,2,1,2,1,1,2,3,1,3]", "0", "true"),
         ("[range(5; 0; -2)], [range(0; 1; 0.5)], [range(0; 5; 9)]", "0", "[5,3,1]; [0,0.5]; [0]"),
+    ]);
+}
+
+#[test]
+fn several_replacements_are_as_many_texts() {
+    check(&[
+        (r#"[gsub("a"; "b", "c")], [sub("a"; "b", "c")]"#, "\"aa\"", r#"["bb","cc"]; ["ba","ca"]"#),
+        (r#"[gsub("(?<x>.)"; .x + "1", .x + "2")]"#, "\"ab\"", r#"["a1b1","a2b2"]"#),
+        (r#"[gsub("a"; empty)], [gsub("b"; empty)]"#, "\"aa\"", r#"["aa"]; ["aa"]"#),
+        (r#"[gsub("a", "b"; "-")], [gsub("A"; "-"; "i", "")]"#, "\"ab\"", r#"["-b","a-"]; ["-b","ab"]"#),
+        (r#"gsub("^"; ">"), gsub("$"; "<"), gsub("a"; "b"; null)"#, "\"aa\"", r#"">aa"; "aa<"; "bb""#),
+        (r#"gsub("a"; 1)"#, "\"a\"", "cannot calculate \"\" + 1"),
     ]);
 }
