@@ -54,6 +54,9 @@ def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);
 def INDEX(source; f): reduce source as $row ({}; . + {($row | f | tostring): $row});
 def INDEX(f): INDEX(.[]; f);
+def JOIN($index; f): [.[] | [., $index[f]]];
+def JOIN($index; source; f): source | [., $index[f]];
+def JOIN($index; source; f; joined): source | [., $index[f]] | joined;
 def range($from; $to; $by):
   if $by > 0 then $from | while(. < $to; . + $by) elif $by < 0 then $from | while(. > $to; . + $by) else empty end;
 def ascii: [.] | implode;

@@ -320,3 +320,41 @@ fn several_replacements_are_as_many_texts() {
         (r#"gsub("a"; 1)"#, "\"a\"", "cannot calculate \"\" + 1"),
     ]);
 }
+
+#[test]
+fn rows_are_joined_by_their_names() {
+    check(&[
+        (
+            "[JOIN(.ids; .rows[]; .id)]",
+            r#"{"ids":{"1":"a"},"rows":[{"id":"1"},{"id":"2"}]}"#,
+            r#"[[{"id":"1"},"a"],[{"id":"2"},null]]"#,
+        ),
+        ("JOIN({\"1\": 2}; tostring)", "[1]", "[[1,2]]"),
+        ("JOIN({\"1\": 2}; .[]; tostring; add)", "[1]", "3"),
+    ]);
+}
+
+/// The book has these as differences.
+#[test]
+fn some_answers_are_those_of_jaq() {
+    check(&[
+        (r#"[(1, 2) * (3, 4)], ["\(1, 2)-\(3, 4)"]"#, "0", r#"[3,4,6,8]; ["1-3","1-4","2-3","2-4"]"#),
+        ("[limit(-1; 1, 2)], path(.[1:])", "[0]", r#"[]; [{"start":1}]"#),
+        (".[length / 2 | floor], [.[] | floor]", "[0,1]", "1; [0,1]"),
+    ]);
+    for (filter, input) in [
+        ("del(.[0])", "[]"),
+        (".[0] |= 1", "[]"),
+        ("del(.a.b)", "{}"),
+        (".a.b = 1", "{}"),
+        ("delpaths([[\"a\", \"b\"]])", "{}"),
+        (".[length / 2]", "[0,1]"),
+        (".[1.5:]", "[0,1]"),
+        ("reverse", "null"),
+    ] {
+        assert_eq!(answer(&format!("try ({filter} | 0) catch 1"), input), "1", "{filter} of {input}");
+    }
+    for missing in ["format(\"csv\")", "modulemeta", "get_prog_origin"] {
+        assert!(Filter::new(missing).is_err(), "{missing}");
+    }
+}
