@@ -25,6 +25,7 @@ mod storer;
 mod storing;
 mod timer;
 mod trimming;
+mod unstored;
 mod upgrading;
 
 pub use error::JobError;

@@ -84,7 +84,7 @@ impl JobUpgrader {
         let changing = self.offers.change().ok_or(UpgradeError::UnderWay)?;
         let (at, snapshot) = self.upgrader.upgrade_and_snapshot(next, begins)?;
         let stored = match snapshot {
-            Some(snapshot) => changing.made(Described::new(&plan, job(at)), snapshot).map(drop),
+            Some(snapshot) => changing.made(Described::new(&plan, job(at)), snapshot).map(drop).map_err(String::from),
             None => Err("the job ended before it was stored".to_owned()),
         };
         Ok(Upgraded { at, stored })
