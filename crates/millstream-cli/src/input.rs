@@ -112,6 +112,17 @@ impl Opening {
     }
 }
 
+#[cfg(feature = "run")]
+impl Opening {
+    /// An input that is no file, so that a signal ends a wait for it as for one.
+    pub(crate) fn aside(&self, input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match &self.interrupts {
+            Some(interrupts) if self.watched => Box::new(interrupts.watch_aside(input)?),
+            _ => Box::new(input),
+        })
+    }
+}
+
 /// Why an input to which the output is appended is refused.
 pub(crate) const IS_OUTPUT: &str = "standard output goes to the same file, so reading it would never end";
 

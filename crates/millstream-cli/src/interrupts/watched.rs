@@ -49,6 +49,11 @@ impl fmt::Display for Ended {
 
 impl Error for Ended {}
 
+/// The error by which a signal ends an input.
+pub(crate) fn ended() -> io::Error {
+    io::Error::other(Ended)
+}
+
 /// Whether this error is the normal end of a [`Watched`] input.
 pub(crate) fn is_end(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Ended>())
@@ -59,6 +64,6 @@ impl Read for Watched {
         let mut both = [PollFd::new(&self.file, PollFlags::IN), PollFd::new(&self.wake.reader, PollFlags::IN)];
         // An interrupted call is repeated by the caller, as a read is.
         poll(&mut both, None)?;
-        if both[1].revents().is_empty() { self.file.read(buffer) } else { Err(io::Error::other(Ended)) }
+        if both[1].revents().is_empty() { self.file.read(buffer) } else { Err(ended()) }
     }
 }
