@@ -37,6 +37,17 @@ pub(crate) enum Input {
     Decompressed(Decompressed<Box<Input>>),
 }
 
+#[cfg(feature = "cluster")]
+impl Input {
+    /// Whether a read would not wait, as far as is known.
+    pub(crate) fn has_come(&self) -> bool {
+        match self {
+            Input::Plain(_) | Input::Decompressed(_) => true,
+            Input::Watched(file) => file.has_come(),
+        }
+    }
+}
+
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = match self {

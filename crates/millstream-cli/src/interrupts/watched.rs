@@ -37,6 +37,15 @@ impl Watched {
     }
 }
 
+#[cfg(feature = "cluster")]
+impl Watched {
+    /// Whether a read would not wait.
+    pub(crate) fn has_come(&self) -> bool {
+        let at_once = rustix::event::Timespec::default();
+        poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
+}
+
 /// The error of a read of a [`Watched`] input after a signal.
 #[derive(Debug)]
 struct Ended;
