@@ -85,9 +85,13 @@ def match(re): match(re; null);
 def scan(re; flags): matches(re; "g" + flags)[] | [.[].string] | if length > 1 then .[1:] else .[0] end;
 def scan(re): scan(re; null);
 def sub($re; f; $flags):
-  [split_matches($re; $flags)[] | if isarray then [capture_of_match | f] end] as $parts
-  | ([$parts[] | arrays | length] | max) as $texts
-  | if $texts > 0 then range($texts) as $n | reduce $parts[] as $part (""; . + ($part | if isarray then .[$n] end)) end;
+  split_matches($re; $flags) as $parts
+  | [range(1; $parts | length; 2) as $n | $parts[$n] | [capture_of_match | f]] as $made
+  | ([$made[] | length] | max) as $texts
+  | if $texts > 0 then
+      range($texts) as $n
+      | reduce range($made | length) as $i (""; . + $parts[2 * $i] + $made[$i][$n]) + $parts[-1]
+    end;
 def sub($re; f): sub($re; f; null);
 def gsub($re; f; $flags): sub($re; f; "g" + $flags);
 def gsub($re; f): sub($re; f; "g");
