@@ -125,7 +125,7 @@ fn falls_silent(answers: &'static [&str]) -> (String, Receiver<TcpStream>) {
         for answer in answers {
             let (mut stream, _) = listener.accept().expect("a connection");
             let mut request = BufReader::new(stream.try_clone().expect("a stream")).lines();
-            while request.next().expect("a request").expect("a line") != "" {}
+            while !request.next().expect("a request").expect("a line").is_empty() {}
             stream.write_all(answer.as_bytes()).expect("it is read");
             sender.send(stream).expect("the test waits");
         }
