@@ -1,6 +1,7 @@
 //! Jobs that go on where they were, whatever ended the process.
 
 mod beginning;
+mod by_number;
 mod changed;
 mod described;
 mod error;

@@ -213,8 +213,8 @@ pub trait BorrowedKeysExt: Arrow {
     /// and yields the state when the window closes.
     ///
     /// Otherwise as [`fold_windows_by`](crate::WindowsExt::fold_windows_by). A value that falls into the last window of
-    /// its key copies no key, unless the windows have [early results](crate::pipe::Window::early_every). Any other value
-    /// does: it opens or closes a window, or comes out of order or late.
+    /// its key copies no key, unless the windows have [early results](crate::pipe::Window::early_every). Any other
+    /// value does: it opens or closes a window, or comes out of order or late.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -1,6 +1,6 @@
 //! A persistent job that runs.
 
-use super::same_numbers::ByNumber;
+use super::by_number::ByNumber;
 use super::storer::{Passed, Retires, Storer};
 use super::storing::Storing;
 use super::timer::Timer;

@@ -1,8 +1,8 @@
 //! Jobs whose pipeline is replaced while they run.
 
+use super::by_number::ByNumber;
 use super::described::Described;
 use super::offers::Offers;
-use super::same_numbers::ByNumber;
 use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Item, SequenceNumber, Val};
 use millstream_exec::{ChangeReport, Durable, IntoUpgrade, Lasting, UpgradeError, Upgrader};
