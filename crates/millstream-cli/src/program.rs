@@ -359,7 +359,11 @@ where
                 flush,
             );
             match ran {
-                Ok(_) => runs.finish(),
+                Ok(output) => {
+                    // Its last lines come before the reports.
+                    drop(output);
+                    runs.finish()
+                }
                 Err(failed) => runs.fail(&failed),
             }
         })

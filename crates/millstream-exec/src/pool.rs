@@ -18,7 +18,7 @@ pub(crate) mod stepping;
 mod visitors;
 
 pub(crate) use rest::Helping;
-pub(crate) use round::Round;
+pub(crate) use round::{Round, SinkPauses};
 pub(crate) use visitors::Visit;
 pub use visitors::runs_stages;
 

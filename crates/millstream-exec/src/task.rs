@@ -1,5 +1,6 @@
 mod broken;
 mod cost;
+mod limit;
 mod step;
 mod turns;
 
@@ -60,6 +61,8 @@ pub(crate) struct Task {
     /// How long a step may take; none for a tasklet with a thread of its own.
     pub(crate) budget: Option<Duration>,
     pub(crate) overruns: AtomicU64,
+    /// The most numbers of its next step.
+    limit: limit::Limit,
     /// The stage in whose loop it is.
     pub(crate) fused_into: Option<String>,
     /// The number of keys it holds.
@@ -82,6 +85,7 @@ impl Task {
             fused_into,
             keys,
             overruns: AtomicU64::new(0),
+            limit: limit::Limit::unknown(),
             name,
             home,
             side_output,

@@ -212,8 +212,9 @@ pub trait BorrowedKeysExt: Arrow {
     /// Folds the values of each key, which is a part of the value, and each tumbling or sliding window of event time,
     /// and yields the state when the window closes.
     ///
-    /// Otherwise as [`fold_windows_by`](crate::WindowsExt::fold_windows_by). A key is copied when a window of it opens
-    /// or closes, and for a late value.
+    /// Otherwise as [`fold_windows_by`](crate::WindowsExt::fold_windows_by). A value that falls into the last window of
+    /// its key copies no key, unless the windows have [early results](crate::pipe::Window::early_every). Any other value
+    /// does: it opens or closes a window, or comes out of order or late.
     ///
     /// ```
     /// use millstream::prelude::*;
@@ -256,8 +257,9 @@ pub trait BorrowedKeysExt: Arrow {
     /// Folds the values of the sessions of each key, which is a part of the value, and yields the state when the
     /// session ends.
     ///
-    /// Otherwise as [`fold_sessions_by`](crate::WindowsExt::fold_sessions_by). A key is copied when a session of it
-    /// begins, is joined or ends, and for a late value.
+    /// Otherwise as [`fold_sessions_by`](crate::WindowsExt::fold_sessions_by). A value that falls into the last session
+    /// of its key copies no key, unless the sessions have [early results](crate::pipe::Window::early_every). Any other
+    /// value does: it begins, joins or ends a session, or comes out of order or late.
     ///
     /// ```
     /// use millstream::prelude::*;

@@ -3,10 +3,15 @@
 
 use super::Pool;
 use super::roster::Roster;
+use crate::sink::PAUSES;
 use crate::task::Task;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+/// When the sinks of a group have paused.
+#[derive(Debug, Default)]
+pub(crate) struct SinkPauses(Option<Instant>);
 
 /// How many times a feedback loop's tasklets take turns before other stages have theirs.
 const TURNS: usize = 256;
@@ -55,6 +60,21 @@ impl Pool {
             round.moved += self.catch_up(roster, group, begun + CATCH_UP, clock);
         }
         round
+    }
+
+    /// Lets the sinks of the group pause, if it is time. A sink pauses by itself where it finds nothing to read. If a
+    /// stage before it takes long, and all of them have one worker, each round may bring it one value.
+    pub(crate) fn pause_sinks(&self, roster: &Roster, group: Range<usize>, now: Instant, pauses: &mut SinkPauses) {
+        let last = *pauses.0.get_or_insert(now);
+        if now.duration_since(last) < PAUSES {
+            return;
+        }
+        pauses.0 = Some(now);
+        for task in roster.cooperative[group].iter().flatten().map(|index| &*roster.tasks[*index]) {
+            if task.pause(&self.shared).is_some_and(|progress| progress.done) {
+                self.is_done(task);
+            }
+        }
     }
 
     /// After a complete round, runs rounds without the group's first tasklet, until less than a batch waits between
@@ -184,7 +204,7 @@ mod tests {
     }
 
     impl Tasklet for Mover {
-        fn step(&mut self) -> Progress {
+        fn step(&mut self, _: usize) -> Progress {
             let full = self.output.as_ref().is_some_and(|waiting| waiting.load(Ordering::Relaxed) == SLOTS);
             let empty = self.input.as_ref().is_some_and(|waiting| waiting.load(Ordering::Relaxed) == 0);
             let jammed = self.output.is_none() && self.jammed.load(Ordering::Relaxed) == 1;

@@ -61,7 +61,7 @@ impl Task {
             return Some(Progress::NONE);
         }
         let step = || {
-            let mut progress = tasklet.step();
+            let mut progress = tasklet.step(self.limit.most());
             if shared.marks.under_way() && !progress.done {
                 progress.worked |= self.pass_marks(&mut **tasklet, shared);
             }
@@ -83,13 +83,29 @@ impl Task {
         Some(progress)
     }
 
+    /// Lets the tasklet pause, unless another thread holds the lock, or the run is stopped. Returns its progress if it
+    /// has failed.
+    pub(crate) fn pause(&self, shared: &Shared) -> Option<Progress> {
+        let mut occupant = self.try_lock()?;
+        if shared.stopped() || self.is_left_over() {
+            return None;
+        }
+        let tasklet = occupant.as_mut()?;
+        let failure = caught(|| tasklet.pause()).err()?;
+        Some(self.broken_step(occupant, shared, &mut None, failure))
+    }
+
     /// Counts what a step moved, and how long it took.
     #[inline]
     fn count(&self, progress: Progress, tasklet: &mut dyn Tasklet, shared: &Shared, clock: &mut Option<Instant>) {
         if let Some(begun) = clock {
             let ended = Instant::now();
             let timed = if progress.untimed { 0 } else { progress.moved };
-            self.time(timed as u64, ended.duration_since(*begun));
+            let took = ended.duration_since(*begun);
+            self.time(timed as u64, took);
+            if !progress.untimed {
+                self.limit.note(progress.moved, took);
+            }
             *begun = ended;
         }
         let elsewhere = if progress.elsewhere { tasklet.passed_elsewhere() } else { 0 };

@@ -60,6 +60,7 @@ mod run;
 #[cfg(feature = "tower")]
 mod same_bytes;
 mod service;
+mod slow_stages;
 mod source_threads;
 #[cfg(feature = "queues")]
 mod stage_ids;
