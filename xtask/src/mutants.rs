@@ -44,6 +44,9 @@ pub(crate) fn run(args: &Args) -> Result {
             // Its work was ended, and proves nothing.
             let names: Vec<&str> = mutants[judged..].iter().map(|mutant| mutant.name.as_str()).collect();
             println!("NOT JUDGED, out of time: {}", names.join(" "));
+            if judged == 0 {
+                return Err(failure("no mutant was judged within the time"));
+            }
             break;
         }
         match verdict {

@@ -37,6 +37,17 @@ pub(crate) enum Input {
     Decompressed(Decompressed<Box<Input>>),
 }
 
+#[cfg(feature = "cluster")]
+impl Input {
+    /// Whether a read would not wait, as far as is known.
+    pub(crate) fn has_come(&self) -> bool {
+        match self {
+            Input::Plain(_) | Input::Decompressed(_) => true,
+            Input::Watched(file) => file.has_come(),
+        }
+    }
+}
+
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = match self {
@@ -109,6 +120,17 @@ impl Opening {
         } else {
             input
         }))
+    }
+}
+
+#[cfg(feature = "run")]
+impl Opening {
+    /// An input that is no file, so that a signal ends a wait for it as for one.
+    pub(crate) fn aside(&self, input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match &self.interrupts {
+            Some(interrupts) if self.watched => Box::new(interrupts.watch_aside(input)?),
+            _ => Box::new(input),
+        })
     }
 }
 

@@ -1,10 +1,14 @@
 //! SIGINT and SIGTERM: the first signal drains the run, the second one stops it now. Two of one kind that come together
 //! are one: `timeout` sends its signal to the process, and then to the group that it is in.
 
+#[cfg(feature = "run")]
+mod aside;
 mod hang_up;
 mod watched;
 
 pub(crate) use hang_up::when_hung_up;
+#[cfg(feature = "run")]
+pub(crate) use watched::ended;
 pub(crate) use watched::{Watched, is_end};
 
 use crate::message::say_soon;

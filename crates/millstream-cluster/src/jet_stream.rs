@@ -33,9 +33,11 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
+/// An append looks whose the edge is, if that was not known within this time: its input may have paused for hours.
+const KNOWN: Duration = Duration::from_millis(500);
 /// How long a call waits for its answer.
 const ANSWER: Duration = Duration::from_secs(1);
 /// Why nothing is read, appended or trimmed.
@@ -58,6 +60,8 @@ pub struct JetStream {
     said: Said,
     bell: Arc<Bell>,
     readers: Mutex<BTreeMap<String, Reader>>,
+    /// When the application was last found to be there.
+    found: Mutex<Option<Instant>>,
     /// The blob that is being stored.
     upload: Mutex<Option<Upload>>,
 }
@@ -81,6 +85,7 @@ impl Clone for JetStream {
             said: self.said.clone(),
             bell: Arc::default(),
             readers: Mutex::default(),
+            found: Mutex::default(),
             upload: Mutex::default(),
         }
     }
@@ -119,8 +124,9 @@ impl JetStream {
         said: Said,
     ) -> Self {
         let (app, url) = (access.app.clone(), access.shown_url());
-        let (runtime, bell, readers, upload) = (Arc::new(runtime), Arc::default(), Mutex::default(), Mutex::default());
-        JetStream { runtime, context, app, url, records, blobs, said, bell, readers, upload }
+        let (runtime, bell, readers) = (Arc::new(runtime), Arc::default(), Mutex::default());
+        let (found, upload) = (Mutex::default(), Mutex::default());
+        JetStream { runtime, context, app, url, records, blobs, said, bell, readers, found, upload }
     }
 
     /// The state of an edge.
@@ -155,7 +161,18 @@ impl JetStream {
 
     /// An error if the application [is gone](JetStream::is_gone): what has its name is not its own.
     fn is_own(&self) -> Result<(), LogError> {
-        if self.is_gone()? { Err(LogError::Unavailable(GONE.to_owned())) } else { Ok(()) }
+        let asked = Instant::now();
+        if self.is_gone()? {
+            return Err(LogError::Unavailable(GONE.to_owned()));
+        }
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+        Ok(())
+    }
+
+    /// Whether the application was its own just now.
+    fn is_known(&self) -> bool {
+        let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.is_some_and(|found| found.elapsed() < KNOWN)
     }
 
     fn subject(&self, edge: &str) -> String {
@@ -198,8 +215,8 @@ fn stream_name(app: &str, edge: &str) -> String {
 
 impl Log for JetStream {
     fn append_if(&self, edge: &str, last: u64, bytes: &[u8]) -> Result<(), LogError> {
-        // The edge of another application begins so, too. One that has entries refuses other numbers than its last.
-        if last == 0 {
+        // The edge of another application begins so, too, and may by now have as many entries.
+        if last == 0 || !self.is_known() {
             self.is_own()?;
         }
         let message = PublishMessage::build().payload(bytes.to_vec().into()).expected_last_sequence(last);

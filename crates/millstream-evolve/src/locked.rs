@@ -44,6 +44,8 @@ struct Shared {
 struct Inner {
     master: Master,
     posts: Posts,
+    /// For what the caller waits.
+    done: fn(&Master) -> bool,
 }
 
 /// The queue of each worker, and the workers for which there is something new to send.
@@ -65,6 +67,11 @@ struct Waiting {
     bytes: Vec<u8>,
     spare: Vec<u8>,
     writing: bool,
+    /// Whether the bytes have a request that the worker was without.
+    handed: bool,
+    /// When such a one was written. The worker's thread tells the master before the worker's next message, under the
+    /// lock that it takes anyway.
+    written: Option<Duration>,
 }
 
 impl Outbox for Posts {
@@ -72,7 +79,8 @@ impl Outbox for Posts {
         if worker >= self.bytes.len() {
             self.bytes.resize(worker + 1, Vec::new());
         }
-        if !self.fresh.contains(&worker) {
+        // A worker that is there twice has nothing the second time.
+        if self.bytes[worker].is_empty() && self.fresh.last() != Some(&worker) {
             self.fresh.push(worker);
         }
         &mut self.bytes[worker]
@@ -82,11 +90,13 @@ impl Outbox for Posts {
 impl Posts {
     /// Moves the bytes to be sent into the workers' queues, in order. The queues that have something are added to
     /// `into`.
-    fn queue(&mut self, into: &mut Vec<(usize, Arc<Post>)>) {
+    fn queue(&mut self, master: &Master, into: &mut Vec<Arc<Post>>) {
         for worker in self.fresh.drain(..) {
             if let Some(Some(post)) = self.posts.get(worker) {
-                lock(&post.waiting).bytes.extend_from_slice(&self.bytes[worker]);
-                into.push((worker, Arc::clone(post)));
+                let mut waiting = lock(&post.waiting);
+                waiting.bytes.extend_from_slice(&self.bytes[worker]);
+                waiting.handed |= master.awaits_written(worker);
+                into.push(Arc::clone(post));
             }
             self.bytes[worker].clear();
         }
@@ -94,19 +104,20 @@ impl Posts {
 }
 
 impl Post {
-    /// Writes the waiting bytes, unless another thread is doing so.
-    fn write(&self) -> io::Result<()> {
+    /// Writes the waiting bytes, unless another thread is doing so, and notes when that was done.
+    fn write(&self, began: Instant) -> io::Result<()> {
         let mut waiting = lock(&self.waiting);
         while !waiting.writing && !waiting.bytes.is_empty() {
-            let mut bytes = std::mem::take(&mut waiting.bytes);
+            let (mut bytes, handed) = (std::mem::take(&mut waiting.bytes), waiting.handed);
             waiting.bytes = std::mem::take(&mut waiting.spare);
-            waiting.writing = true;
+            (waiting.writing, waiting.handed) = (true, false);
             drop(waiting);
             let written = (&self.stream).write_all(&bytes);
             bytes.clear();
+            let now = began.elapsed();
             waiting = lock(&self.waiting);
-            waiting.writing = false;
-            waiting.spare = bytes;
+            (waiting.writing, waiting.spare) = (false, bytes);
+            waiting.written = waiting.written.or(handed.then_some(now));
             written?;
         }
         Ok(())
@@ -118,23 +129,16 @@ impl Shared {
         self.began.elapsed()
     }
 
-    /// Sends what was queued, and reports to the master when that was done.
-    fn write(&self, posts: &mut Vec<(usize, Arc<Post>)>) {
-        if posts.is_empty() {
-            return;
-        }
-        for (_, post) in &*posts {
+    /// Sends what was queued.
+    fn write(&self, posts: &mut Vec<Arc<Post>>) {
+        for post in posts.drain(..) {
             // The thread that reads from this connection notices its end.
-            let _ = post.write();
-        }
-        let (mut inner, now) = (lock(&self.inner), self.now());
-        for (worker, _) in posts.drain(..) {
-            inner.master.written(worker, now, now);
+            let _ = post.write(self.began);
         }
     }
 
     /// Handles a worker's messages until its connection ends.
-    fn serve(&self, worker: usize, stream: &TcpStream, fits: &dyn Fn(&[u8], bool) -> bool) {
+    fn serve(&self, (worker, post): (usize, &Post), stream: &TcpStream, fits: &dyn Fn(&[u8], bool) -> bool) {
         let (mut received, mut posts, mut from) = (Received::new(LONGEST_ANSWER), Vec::new(), stream);
         loop {
             match received.read(&mut from) {
@@ -142,17 +146,21 @@ impl Shared {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 _ => break,
             }
+            let written = lock(&post.waiting).written.take();
             let now = self.now();
             let mut guard = lock(&self.inner);
-            let Inner { master, posts: outs } = &mut *guard;
+            let Inner { master, posts: outs, done } = &mut *guard;
+            if let Some(at) = written {
+                master.written(worker, at, at);
+            }
             let taken = (|| {
                 while let Some(message) = received.next()? {
                     master.receive(worker, message, now, fits, outs)?;
                 }
                 Ok::<(), crate::Violation>(())
             })();
-            outs.queue(&mut posts);
-            let done = master.is_done() || !master.has_settled() || master.has_failed();
+            outs.queue(master, &mut posts);
+            let done = done(master) || master.has_failed();
             drop(guard);
             self.write(&mut posts);
             if done {
@@ -163,10 +171,10 @@ impl Shared {
             }
         }
         let mut guard = lock(&self.inner);
-        let Inner { master, posts: outs } = &mut *guard;
+        let Inner { master, posts: outs, .. } = &mut *guard;
         outs.posts[worker] = None;
         master.lost(worker, self.now(), outs);
-        outs.queue(&mut posts);
+        outs.queue(master, &mut posts);
         drop(guard);
         self.write(&mut posts);
         self.changed.notify_all();
@@ -187,7 +195,7 @@ impl<E: Evolve> Locked<E> {
         let failed = || EvolveError::io("cannot listen at 127.0.0.1");
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failed())?;
         let at = listener.local_addr().map_err(failed())?;
-        let inner = Mutex::new(Inner { master: Master::new(tuning), posts: Posts::default() });
+        let inner = Mutex::new(Inner { master: Master::new(tuning), posts: Posts::default(), done: Master::is_done });
         let shared = Arc::new(Shared { inner, changed: Condvar::new(), began: Instant::now() });
         let locked =
             Locked { shared, threads: Vec::new(), listener, secret, seed, resets: 0, round: 0, evolve: PhantomData };
@@ -218,29 +226,30 @@ impl<E: Evolve> Locked<E> {
             };
             stream.write_all(&out).map_err(failed())?;
             judged.map_err(|violation| failed()(io::Error::other(violation)))?;
-            let worker = self.join(stream.try_clone().map_err(failed())?);
+            let (worker, post) = self.join(stream.try_clone().map_err(failed())?);
             let shared = Arc::clone(&self.shared);
-            let serve = move || shared.serve(worker, &stream, &is_value::<E>);
+            let serve = move || shared.serve((worker, &post), &stream, &is_value::<E>);
             let thread = std::thread::Builder::new().name(format!("worker {worker}")).stack_size(256 << 10);
             self.threads.push(thread.spawn(serve).map_err(failed())?);
         }
         Ok(())
     }
 
-    fn join(&self, stream: TcpStream) -> usize {
+    fn join(&self, stream: TcpStream) -> (usize, Arc<Post>) {
         let mut posts = Vec::new();
         let mut guard = lock(&self.shared.inner);
-        let Inner { master, posts: outs } = &mut *guard;
+        let Inner { master, posts: outs, .. } = &mut *guard;
         let worker = master.add_worker(self.shared.now());
         if worker >= outs.posts.len() {
             outs.posts.resize(worker + 1, None);
         }
-        outs.posts[worker] = Some(Arc::new(Post { stream, waiting: Mutex::default() }));
+        let post = Arc::new(Post { stream, waiting: Mutex::default() });
+        outs.posts[worker] = Some(Arc::clone(&post));
         master.join(worker, outs);
-        outs.queue(&mut posts);
+        outs.queue(master, &mut posts);
         drop(guard);
         self.shared.write(&mut posts);
-        worker
+        (worker, post)
     }
 
     /// What has happened since the population began.
@@ -270,17 +279,18 @@ impl<E: Evolve> Locked<E> {
     fn until<R>(
         &mut self,
         begin: impl FnOnce(&mut Master, &mut Posts, Duration) -> Result<R, EvolveError>,
-        done: impl Fn(&mut Master) -> bool,
+        done: fn(&Master) -> bool,
     ) -> Result<R, EvolveError> {
         let mut posts = Vec::new();
         let mut guard = lock(&self.shared.inner);
-        let Inner { master, posts: outs } = &mut *guard;
+        let Inner { master, posts: outs, .. } = &mut *guard;
         let begun = begin(master, outs, self.shared.now())?;
-        outs.queue(&mut posts);
+        outs.queue(master, &mut posts);
+        guard.done = done;
         drop(guard);
         self.shared.write(&mut posts);
         let mut guard = lock(&self.shared.inner);
-        while !done(&mut guard.master) {
+        while !done(&guard.master) {
             if let Some(failure) = guard.master.failure() {
                 return Err(failure);
             }
@@ -309,7 +319,7 @@ impl<E: Evolve> EvolveMany<E> for Locked<E> {
         }
         self.resets += 1;
         let all = named.iter().map(|(token, state)| (*token, state.as_slice()));
-        self.until(|master, outs, now| master.reset(all, now, outs), |master| master.has_settled())?;
+        self.until(|master, outs, now| master.reset(all, now, outs), Master::has_settled)?;
         Ok(named.into_iter().map(|(token, _)| token).collect())
     }
 
@@ -324,7 +334,7 @@ impl<E: Evolve> EvolveMany<E> for Locked<E> {
             master.go(now, outs);
             Ok(())
         };
-        self.until(begin, |master| master.is_done())?;
+        self.until(begin, Master::is_done)?;
         let master = &mut lock(&self.shared.inner).master;
         let mut results = BTreeMap::new();
         for (token, children) in master.results() {
@@ -340,9 +350,9 @@ impl<E: Evolve> Drop for Locked<E> {
     fn drop(&mut self) {
         let mut posts = Vec::new();
         let mut guard = lock(&self.shared.inner);
-        let Inner { master, posts: outs } = &mut *guard;
+        let Inner { master, posts: outs, .. } = &mut *guard;
         master.end(outs);
-        outs.queue(&mut posts);
+        outs.queue(master, &mut posts);
         drop(guard);
         self.shared.write(&mut posts);
         for thread in self.threads.drain(..) {

@@ -218,6 +218,12 @@ impl Master {
         }
     }
 
+    /// Whether this worker was without work, and the request that ended this is not written yet.
+    #[cfg(feature = "locked")]
+    pub(crate) fn awaits_written(&self, worker: usize) -> bool {
+        self.roster.workers.get(worker).is_some_and(|record| record.handed_for.is_some())
+    }
+
     /// For each worker: its number, the working and waiting time that it reports, and the number of states that it has
     /// evolved.
     pub(crate) fn spent(&self) -> impl Iterator<Item = (usize, Duration, Duration, u64)> {

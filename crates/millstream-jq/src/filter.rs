@@ -160,7 +160,7 @@ fn compile_behind<'a>(
     without: Advice,
 ) -> Result<jaq_core::Filter<Kind>, Wrong> {
     let arena = Arena::default();
-    let shared: Vec<Def<&'a str>> = definitions().collect();
+    let shared: Vec<Def<&'a str>> = definitions(without).collect();
     let loader = Loader::new(shared.into_iter().chain(own));
     let file = File { code: filter, path: () };
     let modules = loader.load(&arena, file).map_err(|errors| Wrong::loading(filter, errors))?;

@@ -1,9 +1,11 @@
 //! The names that filters have beside those of the language.
 
+use crate::left_out;
 use crate::operators::{self, FIRST, LAST, PRODUCT, QUOTIENT, REMAINDER};
 use crate::parse::Parser;
+use crate::regex::{self, Parts};
 use crate::tables::{csv, join, tsv};
-use crate::{left_out, regex};
+use crate::wrong::Advice;
 use jaq_core::data::HasLut;
 use jaq_core::load::parse::{Def, Term};
 use jaq_core::native::{Fun, bome, run, v};
@@ -43,17 +45,37 @@ impl<'a> HasLut<'a, Kind> for &'a Around<'a> {
 }
 
 /// Names of jq that jaq does not define, or that answer otherwise there, without an error: jaq deletes the first path
-/// first, after which others lead to other items; it flattens an empty array to null, and no object; its `gamma` is not
-/// the logarithm; its `todate` has fractions; `map_values` takes several outputs; and base64 needs its `=`.
+/// first, after which others lead to other items; it flattens an empty array to null, and no object; it picks items of
+/// an array into an object; an entry without `key` has the name null; a range without a step has no end; its `gamma` is
+/// not the logarithm; its times have fractions; `map_values` takes several outputs, and `sub` each combination of them;
+/// and base64 needs its `=`.
 const MORE: &str = r#"
 def IN(s): any(s == .; .);
 def IN(source; s): any(source == s; .);
 def INDEX(source; f): reduce source as $row ({}; . + {($row | f | tostring): $row});
 def INDEX(f): INDEX(.[]; f);
+def JOIN($index; f): [.[] | [., $index[f]]];
+def JOIN($index; source; f): source | [., $index[f]];
+def JOIN($index; source; f; joined): source | [., $index[f]] | joined;
+def range($from; $to; $by):
+  if $by > 0 then $from | while(. < $to; . + $by) elif $by < 0 then $from | while(. > $to; . + $by) else empty end;
 def ascii: [.] | implode;
 def toarray: if isarray then . else [.] end;
 def trimstr($x): ltrimstr($x) | rtrimstr($x);
 def delpaths($paths): reduce ($paths | sort | reverse[]) as $path (.; getpath($path) |= empty);
+def from_entries: reduce (.[] | {
+    (.key // .Key // .name // .Name // error("an entry has no `key`, `Key`, `name` or `Name`")):
+      (if has("value") then .value else .Value end)
+  }) as $entry ({}; . + $entry);
+def with_entries(f): to_entries | map(f) | from_entries;
+def pick(f):
+  def put($path; $value): if $path == [] then $value else
+    $path[0] as $at
+    | if $at | isstring then . // {} else . // [] end
+    | if $at | isnumber then . + [range(length; $at + 1) | null] end
+    | .[$at] |= put($path[1:]; $value)
+  end;
+  reduce path_value(f) as [$path, $value] (null; put($path; $value));
 def flatten($d): if $d > 0 then [.[] | if isarray then flatten($d - 1)[] else . end] end;
 def flatten: flatten(infinite);
 def map_values(f): .[] |= first(f);
@@ -62,8 +84,21 @@ def match(re; flags): matches(re; flags)[] | .[0] + {captures: [.[1:][] | {offse
 def match(re): match(re; null);
 def scan(re; flags): matches(re; "g" + flags)[] | [.[].string] | if length > 1 then .[1:] else .[0] end;
 def scan(re): scan(re; null);
+def sub($re; f; $flags):
+  split_matches($re; $flags) as $parts
+  | [range(1; $parts | length; 2) as $n | $parts[$n] | [capture_of_match | f]] as $made
+  | ([$made[] | length] | max) as $texts
+  | if $texts > 0 then
+      range($texts) as $n
+      | reduce range($made | length) as $i (""; . + $parts[2 * $i] + $made[$i][$n]) + $parts[-1]
+    end;
+def sub($re; f): sub($re; f; null);
+def gsub($re; f; $flags): sub($re; f; "g" + $flags);
+def gsub($re; f): sub($re; f; "g");
 def gamma: lgamma;
-def todate: strftime("%Y-%m-%dT%H:%M:%SZ");
+def nearbyint: rint;
+def todateiso8601: strftime("%Y-%m-%dT%H:%M:%SZ");
+def todate: todateiso8601;
 def @base64d: tostring | . + ["", "", "==", "="][length % 4] | decode_base64;
 def halt_error($code):
   (if . == null then empty elif isstring then . else tojson + "\n" end | stderr_empty), halt($code);
@@ -73,24 +108,26 @@ def halt_error: halt_error(5);
 /// The variable behind `input_filename`. No filter can have a variable of this name.
 pub(crate) const FILE_NAME: &str = "$!input_filename";
 
-pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+/// The functions that are written in the language, but for those that are left out.
+pub(crate) fn definitions(without: Advice) -> impl Iterator<Item = Def<&'static str>> {
     let more = load::parse(MORE, |parser| parser.defs()).expect("the definitions are in the language");
     // No text can contain the variable's name.
     let more = more.into_iter().chain([Def { name: "input_filename", args: Vec::new(), body: Term::Var(FILE_NAME) }]);
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    theirs.filter(|def| !["tonumber", "join", "test"].contains(&def.name)).chain(more)
+    let theirs = theirs.filter(|def| !["tonumber", "join", "test"].contains(&def.name));
+    theirs.chain(more).filter(move |def| without(def.name).is_none())
 }
 
 /// The functions that are written in Rust: jaq's without the ones that are left out, and ours.
 pub(crate) fn functions() -> impl Iterator<Item = Fun<Kind>> {
-    let replaced = ["debug_empty", "stderr_empty", "fromjson", "matches", "split_matches"];
+    let replaced = ["debug_empty", "stderr_empty", "fromjson", "matches", "split_matches", "split_"];
     let is_kept = move |name: &str| left_out::without(name).is_none() && !replaced.contains(&name);
     let theirs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     theirs.filter(move |(name, ..)| is_kept(name)).chain(ours()).chain([last()])
 }
 
 fn ours() -> impl Iterator<Item = Fun<Kind>> {
-    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 14] = [
+    let ours: [jaq_core::native::Filter<jaq_core::RunPtr<Kind>>; 15] = [
         (PRODUCT, v(2), |cv| of_two(cv, operators::product)),
         (QUOTIENT, v(2), |cv| of_two(cv, operators::quotient)),
         (REMAINDER, v(2), |cv| of_two(cv, operators::remainder)),
@@ -99,8 +136,9 @@ fn ours() -> impl Iterator<Item = Fun<Kind>> {
             Box::new(filter.run((context, cv.1)).next().into_iter())
         }),
         ("test", v(2), |cv| with_two(cv, regex::test)),
-        ("matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, false))),
-        ("split_matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, true))),
+        ("matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, Parts::Matches))),
+        ("split_", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, Parts::Between))),
+        ("split_matches", v(2), |cv| with_two(cv, |text, re, flags| regex::matches(text, re, flags, Parts::Both))),
         ("join", v(1), |mut cv| {
             let between = cv.0.pop_var();
             bome(join(&cv.1, &between))

@@ -81,9 +81,16 @@ pub(crate) fn test(text: &Val, re: &Val, flags: &Val) -> ValR {
     Ok(Val::from(found))
 }
 
-/// The matches in a text. Each is an array of its groups, of which the first is the whole match. With `between`, the
-/// texts before, between and behind the matches are there, too.
-pub(crate) fn matches(text: &Val, re: &Val, flags: &Val, between: bool) -> ValR {
+/// The parts of a text that an answer has. The texts between matches are also those before and behind all of them.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Parts {
+    Matches,
+    Between,
+    Both,
+}
+
+/// The parts of a text. A match is an array of its groups, of which the first is the whole match.
+pub(crate) fn matches(text: &Val, re: &Val, flags: &Val, parts: Parts) -> ValR {
     let Val::TStr(bytes) = text else { return Err(Error::typ(text.clone(), "string")) };
     let re = Expression::of(re, flags)?;
     let part = |range: Range<usize>| Val::utf8_str(bytes.slice(range));
@@ -97,11 +104,15 @@ pub(crate) fn matches(text: &Val, re: &Val, flags: &Val, between: bool) -> ValR 
         if whole.is_empty() && (within || re.is('n')) {
             continue;
         }
+        if parts != Parts::Matches {
+            all.push(part(end..whole.start()));
+        }
+        end = whole.end();
+        if parts == Parts::Between {
+            if re.is('g') { continue } else { break }
+        }
         before += characters(&bytes[counted..whole.start()]);
         counted = whole.start();
-        if between {
-            all.push(part(end..counted));
-        }
         let groups = groups.iter().zip(re.regex.capture_names()).map(|(group, name)| {
             let (offset, length, string) = match group {
                 Some(group) => {
@@ -115,12 +126,11 @@ pub(crate) fn matches(text: &Val, re: &Val, flags: &Val, between: bool) -> ValR 
             Val::obj(fields.into_iter().chain(name).map(|(key, value)| (Val::utf8_str(key), value)).collect::<Map>())
         });
         all.push(groups.collect());
-        end = whole.end();
         if !re.is('g') {
             break;
         }
     }
-    if between {
+    if parts != Parts::Matches {
         all.push(part(end..bytes.len()));
     }
     Ok(all.into_iter().collect())

@@ -25,6 +25,7 @@ mod storer;
 mod storing;
 mod timer;
 mod trimming;
+mod unstored;
 mod upgrading;
 
 pub use error::JobError;
@@ -139,7 +140,8 @@ impl Persistent {
 
     /// Forgets answers of effects that no kept snapshot needs. The numbers of an effect are those of the stage with its
     /// name, by [`named`](millstream_core::Arrow::named). If there is none, its answers are kept, and a source that
-    /// does not [repeat](Resumable::repeats) its values is refused.
+    /// does not [repeat](Resumable::repeats) its values is refused, unless every `map_blocking` and `map_async` has the
+    /// name of an effect: it is then one of another version.
     #[must_use]
     pub fn recording(mut self, effects: &Effects) -> Self {
         self.effects.push(effects.clone());
@@ -216,7 +218,8 @@ impl Persistent {
         let (plan, follows) = (pipeline.plan(), !stores.are_stored());
         plan.check_durable().map_err(|error| JobError::Run(RunError::NotDurable(error)))?;
         self.check_side_sinks(&plan)?;
-        self.check_numbers(&plan, &sink, source.repeats())?;
+        let by_number = self.by_number(&sink, source.repeats());
+        by_number.check(&plan)?;
         let can_begin = |position: &Value| source.can_begin(position);
         let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink, &can_begin)? {
             Some(resumed) => resumed,
@@ -294,7 +297,7 @@ impl Persistent {
         let into = AtMarks { sink: opened, given: 0, claimed, source_failed };
         let handle = Durable::new(rings).start(pipeline.from(values).to(into)).map_err(JobError::Run)?;
         let mut running = Running::new(handle, OfRun(side_sinks), storing, cadence, source, at, passed);
-        running.passed_over = passed_over;
+        (running.passed_over, running.by_number) = (passed_over, Arc::new(by_number));
         if follows { Ok(running) } else { running.timed() }
     }
 }

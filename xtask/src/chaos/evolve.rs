@@ -1,7 +1,9 @@
 //! Kills workers of a population, and now and then its master.
 
+use super::processes::{io, kept_in};
 use super::{Args, Random};
 use crate::cmd::{Result, failure};
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -9,6 +11,8 @@ use std::time::Duration;
 
 /// One kill in this many is of the master, which then continues from its last checkpoint.
 const MASTER_ONE_IN: u64 = 10;
+/// From this many kills on, one of them at least has to cost the population a worker or its states.
+const ENOUGH: u64 = 20;
 
 pub(super) fn run(args: &Args) -> Result {
     let program = args.built()?;
@@ -16,17 +20,25 @@ pub(super) fn run(args: &Args) -> Result {
         "evolve --model epidemic --states 400 --rounds 60 --seed {} --workers 4 --no-pin --quiet --hash --work 20000",
         args.seed
     );
-    let expected = ended(start(&program, &format!("{options} --transport threads"))?)?
+    let expected = ended(start(&program, &format!("{options} --transport threads"), &std::env::temp_dir())?)?
         .ok_or_else(|| failure(format!("`{options}` fails without a kill")))?;
     println!("without a kill: {expected}");
     let mut random = Random(args.seed);
-    let (mut killed, mut masters, mut rounds) = (0, 0, 0);
+    let (mut killed, mut masters, mut rounds, mut missed) = (0, 0, 0, 0);
     while killed < args.kills {
         rounds += 1;
-        let kept = std::env::temp_dir().join(format!("millstream-chaos-{}-{rounds}", std::process::id()));
+        // Also for what a master that is killed cannot remove.
+        let home = std::env::temp_dir().join(format!("millstream-chaos-{}-{rounds}", std::process::id()));
+        let (kept, stats) = (home.join("kept"), home.join("stats.json"));
+        fs::create_dir_all(&home).map_err(io("make a directory"))?;
         let transport = if rounds % 2 == 1 { "tcp" } else { "unix" };
-        let disturbed = format!("{options} --transport {transport} --resume {}", kept.display());
-        let mut master = start(&program, &disturbed)?;
+        let (resume, report) = (kept.display(), stats.display());
+        let disturbed = format!("{options} --transport {transport} --resume {resume} --stats {report}");
+        let mut master = start(&program, &disturbed, &home)?;
+        // Before that a kill may meet no work.
+        while !has_checkpoint(&kept) && master.try_wait().map_err(io("wait"))?.is_none() {
+            sleep(Duration::from_millis(5));
+        }
         let hash = loop {
             sleep(Duration::from_millis(10 + random.below(40)));
             if master.try_wait().map_err(|error| failure(error.to_string()))?.is_some() {
@@ -39,25 +51,45 @@ pub(super) fn run(args: &Args) -> Result {
             if random.below(MASTER_ONE_IN) == 0 {
                 kill(master.id());
                 let _ = master.wait();
-                master = start(&program, &disturbed)?;
+                master = start(&program, &disturbed, &home)?;
                 (killed, masters) = (killed + 1, masters + 1);
             } else if !workers.is_empty() {
                 kill(workers[usize::try_from(random.below(workers.len() as u64)).unwrap_or(0)]);
                 killed += 1;
             }
         };
-        let _ = std::fs::remove_dir_all(&kept);
         println!("{transport}, {killed} killed by now, {masters} of them masters: {hash}");
         if hash != expected {
-            return Err(failure(format!("without a kill it was `{expected}`")));
+            return Err(kept_in(&home)(failure(format!("without a kill it was `{expected}`"))));
         }
+        let report = fs::read_to_string(&stats).map_err(io("read the report"))?;
+        missed += count(&report, "lost")
+            .zip(count(&report, "again"))
+            .map(|(lost, again)| lost + again)
+            .ok_or_else(|| kept_in(&home)(failure("the report of the population has no counts of what was lost")))?;
+        let _ = fs::remove_dir_all(&home);
+    }
+    if missed == 0 && args.kills >= ENOUGH {
+        return Err(failure("no population lost a worker or a state: the kills prove nothing"));
     }
     Ok(())
 }
 
-fn start(program: &Path, options: &str) -> Result<Child> {
+fn has_checkpoint(kept: &Path) -> bool {
+    let Ok(files) = fs::read_dir(kept) else { return false };
+    files.flatten().any(|file| file.path().extension().is_some_and(|extension| extension == "checkpoint"))
+}
+
+/// The number of this name in a report.
+fn count(report: &str, name: &str) -> Option<u64> {
+    let (_, after) = report.split_once(&format!("\"{name}\":"))?;
+    after.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Starts it with this directory for its temporary files.
+fn start(program: &Path, options: &str, home: &Path) -> Result<Child> {
     let mut command = Command::new(program);
-    command.args(options.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.env("TMPDIR", home).args(options.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().map_err(|error| failure(format!("cannot start {}: {error}", program.display())))
 }
 
@@ -98,6 +130,15 @@ fn children(parent: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_found_in_a_report() {
+        let report = "{\"counts\": {\n  \"again\": 0,\n  \"lost\": 12, \"sent\":3}}";
+        assert_eq!(
+            ["again", "lost", "sent", "gone"].map(|name| count(report, name)),
+            [Some(0), Some(12), Some(3), None]
+        );
+    }
 
     #[test]
     fn processes_are_found_by_their_parent() {

@@ -100,6 +100,7 @@ impl Jq {
         };
         let code = printed.code(self.exit_status);
         runs.finish_as(|outcome| match (printed.halted(), outcome) {
+            (Some(0), Outcome::InputOrOutputFailed) if printed.lacks_input() => Outcome::InputOrOutputFailed,
             (Some(code), Outcome::Done | Outcome::InputOrOutputFailed) => Outcome::Chosen(code),
             (None, Outcome::Done) if code != 0 => Outcome::Chosen(code),
             (_, outcome) => outcome,

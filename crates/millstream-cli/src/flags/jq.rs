@@ -59,15 +59,19 @@ pub(crate) struct Jq {
     pub(crate) exit_status: bool,
     /// Set $NAME to a text
     #[arg(long, value_names = ["NAME", "TEXT"], num_args = 2, action = clap::ArgAction::Append)]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) arg: Vec<String>,
     /// Set $NAME to a JSON value
     #[arg(long, value_names = ["NAME", "JSON"], num_args = 2, action = clap::ArgAction::Append)]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) argjson: Vec<String>,
     /// Set $NAME to an array of the values in a file
     #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) slurpfile: Vec<OsString>,
     /// Set $NAME to the bytes of a file, as a string
     #[arg(long, value_names = ["NAME", "FILE"], num_args = 2, action = clap::ArgAction::Append)]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) rawfile: Vec<OsString>,
     #[command(flatten)]
     pub(crate) words: Words,

@@ -37,6 +37,15 @@ impl Watched {
     }
 }
 
+#[cfg(feature = "cluster")]
+impl Watched {
+    /// Whether a read would not wait.
+    pub(crate) fn has_come(&self) -> bool {
+        let at_once = rustix::event::Timespec::default();
+        poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
+}
+
 /// The error of a read of a [`Watched`] input after a signal.
 #[derive(Debug)]
 struct Ended;
@@ -49,6 +58,11 @@ impl fmt::Display for Ended {
 
 impl Error for Ended {}
 
+/// The error by which a signal ends an input.
+pub(crate) fn ended() -> io::Error {
+    io::Error::other(Ended)
+}
+
 /// Whether this error is the normal end of a [`Watched`] input.
 pub(crate) fn is_end(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Ended>())
@@ -59,6 +73,6 @@ impl Read for Watched {
         let mut both = [PollFd::new(&self.file, PollFlags::IN), PollFd::new(&self.wake.reader, PollFlags::IN)];
         // An interrupted call is repeated by the caller, as a read is.
         poll(&mut both, None)?;
-        if both[1].revents().is_empty() { self.file.read(buffer) } else { Err(io::Error::other(Ended)) }
+        if both[1].revents().is_empty() { self.file.read(buffer) } else { Err(ended()) }
     }
 }

@@ -62,3 +62,22 @@ fn a_last_line_that_goes_on_later_is_fed_as_one() {
     let _worker = cluster.worker("a");
     assert_eq!(cluster.done("cluster read --app a", b"").text(), "to 1\nbe 1\nor 1\nnot 1\nto 2\nb 1\n");
 }
+
+#[test]
+fn lines_behind_a_full_buffer_are_fed_before_more_comes() {
+    let test = "lines_behind_a_full_buffer_are_fed_before_more_comes";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    cluster.done("cluster apply uppercase --app a", b"");
+    // All that a pipe takes, and the first read of the feed: 655 lines of 100 bytes, and a part of one.
+    let mut text = format!("{:099}\n", 1).repeat(656).into_bytes();
+    text.truncate(1 << 16);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(&text).unwrap();
+    let mut feed = cluster.command("cluster feed --app a --batch 48K");
+    let _feed = Worker(feed.stdin(reader).stdout(Stdio::null()).spawn().unwrap());
+    let fed = (0..1500).any(|_| {
+        sleep(Duration::from_millis(20));
+        cluster.status("a")["input"]["last"] == 2
+    });
+    assert!(fed, "whole lines wait for those after them");
+}

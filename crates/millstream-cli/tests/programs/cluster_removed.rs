@@ -64,6 +64,28 @@ fn a_reader_of_an_application_that_is_removed_ends_and_reads_nothing_of_the_next
     assert_eq!(cluster.done("cluster read --app a", b"").text(), "U\nV\nW\nX\nY\nZ\n");
 }
 
+/// Its next batch would be the next one of that application, too.
+#[test]
+fn a_feed_that_pauses_appends_nothing_to_the_next_application_with_as_many_batches() {
+    let test = "a_feed_that_pauses_appends_nothing_to_the_next_application_with_as_many_batches";
+    let Some(cluster) = Cluster::start(test, "") else { return };
+    cluster.done("cluster apply uppercase --app a", b"");
+    let mut feed = cluster.command("cluster feed --app a");
+    let mut feed = Worker(feed.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut input = feed.0.stdin.take().unwrap();
+    input.write_all(b"old\n").unwrap();
+    while cluster.status("a")["input"]["last"] != 1 {
+        sleep(Duration::from_millis(20));
+    }
+    cluster.done("cluster rm --app a --force", b"");
+    cluster.done("cluster apply uppercase --app a", b"");
+    cluster.done("cluster feed --app a", b"new\n");
+    sleep(Duration::from_millis(600));
+    input.write_all(b"older\n").unwrap();
+    assert_eq!(ended(&mut feed.0).code(), Some(2));
+    assert_eq!(cluster.status("a")["input"]["last"], 1);
+}
+
 #[test]
 fn a_feed_and_a_drain_of_an_application_that_is_removed_end_and_are_none_of_the_next_one() {
     let test = "a_feed_and_a_drain_of_an_application_that_is_removed_end_and_are_none_of_the_next_one";

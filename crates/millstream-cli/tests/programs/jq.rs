@@ -85,6 +85,13 @@ fn inputs_are_what_the_flags_say() {
 fn variables_come_from_the_command_line() {
     check(&["--arg", "x", "a\"b", "--arg", "y", "1", "-c", "[$x, $y]"], "0", "[\"a\\\"b\",\"1\"]\n");
     check(&["--argjson", "x", "{\"a\": [1]}", "$x.a[0] + ."], "2", "3\n");
+    // A value is the word that follows, whatever it is.
+    check(&["--arg", "x", "-n", "--arg", "y", "--args", "-c", "[$x, $y]"], "0", "[\"-n\",\"--args\"]\n");
+    check(
+        &["-n", "--argjson", "x", "-1", "--arg", "y", "--", "--arg", "z", "-1 day", "-c", "[$x, $y, $z]"],
+        "",
+        "[-1,\"--\",\"-1 day\"]\n",
+    );
     let named = "{\"positional\":[\"p\",\"q\"],\"named\":{\"x\":1}}\n";
     check(&["-c", "--argjson", "x", "1", "--args", "$ARGS", "p", "q"], "0", named);
     check(&["--args", "-c", "$ARGS.positional", "p"], "0", "[\"p\"]\n");
@@ -104,6 +111,9 @@ fn variables_come_from_the_command_line() {
         jq(&scene, &["-c", "--rawfile", "b", "bytes", "($b | tobytes) == ([97, 255] | tobytes)"], "0").text(),
         "true\n"
     );
+    let scene = scene.file("-r", "7");
+    let files = ["--rawfile", "r", "-r", "--slurpfile", "s", "-r", "-c", "[$r, $s]"];
+    assert_eq!(jq(&scene, &files, "0").text(), "[\"7\",[7]]\n");
     assert_eq!(jq(&scene, &["-f", "filter.jq", "3"], "").text(), "5\n");
     assert_eq!(jq(&scene, &["-rf", "filter.jq"], "4").text(), "6\n");
     refused(&["--argjson", "x", "[1", "."], "", "", "--argjson x", 2);
@@ -171,6 +181,18 @@ fn halt_ends_the_run_in_the_order_of_the_input() {
         assert_eq!((seen.stderr.as_str(), seen.code), ("77\n", Some(5)));
     }
     check(&["1, halt, 2"], "0 0", "1\n");
+    // An input before it could not be read, and is not forgotten; one behind it counts for nothing.
+    let scene = Scene::new().file("a", "1").file("bad", "]");
+    for (args, code) in [
+        (&["halt", "nosuch", "a"][..], 1),
+        (&["halt", "bad", "a"], 1),
+        (&["-s", "halt", "a", "nosuch"], 1),
+        (&["halt", "a", "nosuch", "bad"], 0),
+        (&["-n", "halt", "nosuch"], 0),
+        (&["halt_error(3)", "nosuch", "a"], 3),
+    ] {
+        assert_eq!(jq(&scene, args, "").code, Some(code), "{args:?}");
+    }
     refused(&["\"bye\\n\" | halt_error(1)"], "0", "", "bye\n", 1);
 }
 

@@ -242,6 +242,23 @@ fn the_old_run_still_listens_if_the_new_one_is_killed_before_its_first_snapshot(
     has_once(&scene, ids);
 }
 
+/// No snapshot is behind the last line, so each process reads it again.
+#[test]
+fn a_new_run_takes_over_while_the_last_line_of_a_file_has_no_end() {
+    let text = "let u = jsonl(\"users\"); jsonl(listen: \"127.0.0.1:0\") | join(u, on: .id) | map(.name)";
+    let users = "{\"id\":1,\"name\":\"one\"}\n{\"id\":2,\"name\":\"two\"}";
+    let scene = Scene::new().file("p.mill", text).file("users", users);
+    let mut run = Run::start(&scene, OFTEN);
+    // Time to read the file.
+    sleep(Duration::from_millis(200));
+    let mut new = Run::start(&scene, &format!("{OFTEN} --take-over"));
+    new.says("took over from process ");
+    assert_eq!(post(new.port, "{\"id\":2}\n{\"id\":1}"), Some(200));
+    assert_eq!(ended(&mut run.child).code(), Some(0));
+    assert_eq!(new.end(&scene), Some(143));
+    assert_eq!(text_of(&scene, "out"), "\"two\"\n\"one\"\n");
+}
+
 #[test]
 fn a_run_that_ends_on_request_leaves_its_socket_to_the_next_one() {
     let scene = Scene::new().file("p.mill", TEXT);

@@ -1,8 +1,14 @@
 //! A signal while one of several inputs waits: the output ends there.
 
 use crate::scene::{PATIENCE, Scene, ended};
+#[cfg(feature = "run")]
+use std::io::{BufRead, BufReader};
 use std::io::{Read, Write};
+#[cfg(feature = "run")]
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, Command, Stdio};
+#[cfg(feature = "run")]
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -105,6 +111,71 @@ fn a_kept_input_that_waits_before_an_endless_source_is_ended() {
         interrupt(&child);
         assert_eq!(ended(&mut child).code(), Some(130));
         drop(stdin);
+    }
+}
+
+/// A server that gives each connection the beginning of an answer and nothing more. Returns the URL of a file there,
+/// and the connections that have got theirs.
+#[cfg(feature = "run")]
+fn falls_silent(answers: &'static [&str]) -> (String, Receiver<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/file", listener.local_addr().expect("an address"));
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut request = BufReader::new(stream.try_clone().expect("a stream")).lines();
+            while !request.next().expect("a request").expect("a line").is_empty() {}
+            stream.write_all(answer.as_bytes()).expect("it is read");
+            sender.send(stream).expect("the test waits");
+        }
+    });
+    (url, receiver)
+}
+
+#[cfg(feature = "run")]
+const ROWS: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n1\n2\n3\n";
+
+/// Neither the head of an answer nor the rest of a body that does not come keeps the run.
+#[cfg(feature = "run")]
+#[test]
+fn a_url_that_is_silent_before_an_endless_source_is_ended() {
+    for way in WAYS {
+        for answer in [&[""], &[ROWS]] {
+            let (url, connections) = falls_silent(answer);
+            let scene = Scene::new().file("log", "never read\n");
+            let text = format!("lines(\"{url}\") | lines(\"out\"); lines(\"log\", follow: true) | lines(\"more\")");
+            let mut command = scene.command("millstream", "");
+            let command = command.args(["run", "--deploy", way, "-e", &text]).stdin(Stdio::null());
+            let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
+            let _open = connections.recv_timeout(PATIENCE).expect("it asks");
+            // Time to read the rows.
+            thread::sleep(Duration::from_millis(100));
+            interrupt(&child);
+            assert_eq!(ended(&mut child).code(), Some(130), "{way} {answer:?}");
+            let stderr = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+            assert!(stderr.contains(&format!("interrupted within '{url}'")), "{way} {answer:?}: {stderr}");
+            assert_eq!(std::fs::read_to_string(scene.path("more")).unwrap(), "", "{way} {answer:?}");
+        }
+    }
+}
+
+#[cfg(feature = "run")]
+#[test]
+fn a_kept_url_that_is_silent_is_ended_also_where_a_start_reads_it_again() {
+    for more in ["; lines(\"log\", follow: true) | lines(\"more\")", ""] {
+        let answers = &[ROWS, "", ROWS];
+        let (url, connections) = falls_silent(answers);
+        let scene = Scene::new().file("log", "never read\n");
+        let text = format!("lines(\"{url}\") | lines(\"out\"){more}");
+        for answer in answers {
+            let mut command = scene.command("millstream", "run --state state --snapshot-every 1 -e");
+            let mut child = command.arg(&text).stdin(Stdio::null()).spawn().expect("the program starts");
+            let _open = connections.recv_timeout(PATIENCE).expect("it asks");
+            thread::sleep(Duration::from_millis(100));
+            interrupt(&child);
+            assert_eq!(ended(&mut child).code(), Some(130), "{more} {answer:?}");
+        }
     }
 }
 

@@ -80,6 +80,26 @@ fn said(stderr: &mut BufReader<ChildStderr>, before: &str) -> String {
     line.trim().split_once(before).unwrap().1.to_owned()
 }
 
+/// No snapshot is behind the last line of the users, so each process reads it again.
+#[test]
+fn a_run_is_taken_over_while_the_last_line_of_a_file_has_no_end() {
+    let users = "{\"id\":1,\"name\":\"one\"}\n{\"id\":2,\"name\":\"two\"}";
+    let scene = Scene::new().file("users", users).file("log", "");
+    let text = "let u = jsonl(\"users\"); jsonl(\"log\", follow: true) | join(u, on: .id) | map(.name)";
+    let mut old = follows(&scene, text, "");
+    until("the old process", || scene.path("state/take-over").exists());
+    // Time to read the file.
+    sleep(Duration::from_millis(200));
+    let mut new = follows(&scene, text, "--take-over");
+    said(&mut BufReader::new(new.stderr.take().unwrap()), ": took over from process ");
+    fs::write(scene.path("log"), "{\"id\":2}\n").unwrap();
+    assert_eq!(ended(&mut old).code(), Some(0));
+    until("a row", || out(&scene) == "\"two\"\n");
+    let kill = scene.command("kill", &format!("-TERM {}", new.id()));
+    assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
+    assert_eq!(ended(&mut new).code(), Some(143));
+}
+
 #[test]
 fn the_page_of_a_new_process_opens_where_that_of_the_old_one_was() {
     let scene = Scene::new().file("log", "one\n");

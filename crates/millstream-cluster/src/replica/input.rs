@@ -71,7 +71,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     /// Calls the code of the segment, or of its values: a panic there is a failure of the segment, as one in a stage.
-    fn calls<T>(&self, number: u64, code: impl FnOnce() -> T) -> Result<T, ReplicaError> {
+    pub(super) fn calls<T>(&self, number: u64, code: impl FnOnce() -> T) -> Result<T, ReplicaError> {
         caught(code).map_err(|panic| {
             let (edge, why) = (&self.edges.input, message(panic.as_ref()));
             SegmentError::Unfit(format!("edge {edge:?}, batch {number}: {why}")).into()

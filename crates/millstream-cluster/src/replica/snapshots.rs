@@ -76,10 +76,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
     pub(super) fn begin(&self) -> Result<(Phase<S::Run>, Step), ReplicaError> {
         let Some(record) = brought(self.log.get(&self.key()))? else { return Ok((Phase::Begins, Step::Idle)) };
         let Some(record) = record else {
-            return Ok((
-                Phase::Runs(Box::new(Running::new(self.segment.start(None)?, Manifest::default(), 0))),
-                Step::Worked,
-            ));
+            let run = self.calls(1, || self.segment.start(None))??;
+            return Ok((Phase::Runs(Box::new(Running::new(run, Manifest::default(), 0))), Step::Worked));
         };
         let manifest: Manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
         Ok((Phase::Fetches(manifest, record.revision), Step::Worked))
@@ -106,7 +104,8 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return Err(self.unusable(format!("the blob {:?} is damaged", manifest.blob)));
         }
         self.missing.set(Missing::default());
-        let mut running = Running::new(self.segment.start(Some(&state))?, manifest, revision);
+        let run = self.calls(manifest.input + 1, || self.segment.start(Some(&state)))??;
+        let mut running = Running::new(run, manifest, revision);
         // The replica that stored it may have died before it trimmed the edge, and a full edge brings no further batch.
         running.drops.extend(running.manifest.0.drops.clone());
         running.trim = self.options.trims.then_some(running.position);
@@ -160,7 +159,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     fn hold_behind(&self, running: &mut Running<S::Run>, every: u64) -> Result<(), ReplicaError> {
         let due = running.position >= running.manifest.0.input.saturating_add(every);
         if due && running.held.is_none() && running.end.is_none() {
-            let Some(state) = running.run.state()? else {
+            let Some(state) = self.calls(running.position, || running.run.state())?? else {
                 running.stateless = true;
                 return Ok(());
             };

@@ -189,6 +189,9 @@ fn the_next_application_of_a_name_is_neither_read_nor_changed_for_the_one_before
     assert!(matches!(log.last("in"), Err(LogError::Unavailable(_))));
     // Its edge has no entry, as the one before had none.
     assert!(matches!(log.append_if("out", 0, b"old"), Err(LogError::Unavailable(_))));
+    // This one has as many entries as the append expects, which comes after a pause.
+    sleep(Duration::from_millis(600));
+    assert!(matches!(log.append_if("in", 6, b"old"), Err(LogError::Unavailable(_))));
     assert_eq!((next.last("in"), next.last("out")), (Ok(6), Ok(0)));
     assert_eq!(next.read_from("in", 1, 10).unwrap().len(), 6);
 }

@@ -83,6 +83,60 @@ fn a_panic_outside_the_stages_is_a_failure_with_an_alarm() {
     assert_eq!(log.last("out"), Ok(2));
 }
 
+/// A segment whose state cannot be written after some batch, or which cannot be started.
+#[derive(Clone)]
+struct Writes {
+    starts: bool,
+}
+
+struct Writing(sums::Running);
+
+impl Segment for Writes {
+    type In = u64;
+    type Out = u64;
+    type Run = Writing;
+
+    fn start(&self, state: Option<&[u8]>) -> Result<Writing, SegmentError> {
+        assert!(self.starts, "nothing to begin with");
+        RIGHT.start(state).map(Writing)
+    }
+}
+
+impl SegmentRun for Writing {
+    type In = u64;
+    type Out = u64;
+
+    fn batch(&mut self, values: Vec<u64>, end: bool) -> Result<Batch<u64>, SegmentError> {
+        self.0.batch(values, end)
+    }
+
+    fn state(&mut self) -> Result<Option<Vec<u8>>, SegmentError> {
+        panic!("an empty book has no best price")
+    }
+}
+
+#[test]
+fn a_panic_while_a_state_is_written_is_a_failure_after_the_output_before_it() {
+    let log = made("sums");
+    feed(&log, 0..8);
+    let options = Options { snapshot_every: 3, ..Options::default() };
+    let mut replica = Replica::new(Writes { starts: true }, log.clone(), edges(), options);
+    let error = (0..1000).find_map(|_| replica.step().err()).unwrap();
+    assert!(matches!(error, ReplicaError::Segment(_)), "{error}");
+    assert_eq!(error.to_string(), "edge \"in\", batch 3: panicked: an empty book has no best price");
+    assert_eq!(log.last("out"), Ok(3));
+}
+
+#[test]
+fn a_panic_at_the_start_of_a_segment_is_a_failure_with_an_alarm() {
+    let log = made("sums");
+    feed(&log, 0..8);
+    let error = works(&Writes { starts: false }, &Line::to(&log));
+    assert!(matches!(error, ReplicaError::Segment(_)), "{error}");
+    assert_eq!(error.to_string(), "edge \"in\", batch 1: panicked: nothing to begin with");
+    assert_eq!(state(&log), PlaceState::Failed(error.to_string()));
+}
+
 /// A segment that cannot start.
 #[derive(Clone)]
 struct Lacks(RunError);

@@ -210,6 +210,8 @@ fn a_filter_without_words_is_the_identity() {
 fn numbers_and_times_are_those_of_jq() {
     check(&[
         ("gamma == lgamma", "5", "true"),
+        ("todateiso8601", "1.5", "\"1970-01-01T00:00:01Z\""),
+        ("[.[] | nearbyint]", "[2.5,3.5,-0.4]", "[2.0,4.0,-0.0]"),
         ("todate, (gmtime | todate)", "1.5", "\"1970-01-01T00:00:01Z\"; \"1970-01-01T00:00:01Z\""),
         (
             "1.7976931348623157e308 * 1, -1.7976931348623157e308 * 1",
@@ -226,4 +228,133 @@ fn an_error_that_halts_ends_its_line() {
         ("halt_error(7)", "\"a\"", "Stderr([97]); Halted(7)"),
         ("halt_error", "null", "Halted(5)"),
     ]);
+}
+
+#[test]
+fn a_row_has_no_file_and_nothing_to_write_to() {
+    for (text, name) in [
+        ("{a, file: input_filename}", "input_filename"),
+        ("debug", "debug"),
+        ("debug(.a)", "debug"),
+        (".a | stderr", "stderr"),
+        ("now", "now"),
+    ] {
+        let wrong = Expression::new(text).expect_err("it is refused").to_string();
+        assert!(wrong.starts_with(&format!("`{name}` is not supported: ")), "{wrong}");
+        assert_eq!(Filter::new(text).is_ok(), name != "now", "{text}");
+    }
+    assert!(Expression::new("def debug: 1; debug, (try halt_error catch 0)").is_ok());
+}
+
+#[test]
+fn entries_have_the_names_of_jq() {
+    check(&[
+        (
+            "from_entries",
+            r#"[{"Key":"Name","Value":"web"},{"Key":"env","Value":"prod"}]"#,
+            r#"{"Name":"web","env":"prod"}"#,
+        ),
+        (
+            "from_entries",
+            r#"[{"name":"a","value":null},{"Name":"b","Value":2},{"key":"c"}]"#,
+            r#"{"a":null,"b":2,"c":null}"#,
+        ),
+        ("from_entries, with_entries(.)", "[]", "{}; {}"),
+        ("with_entries({name: .key, value: (.value + 1)})", r#"{"a":1,"b":2}"#, r#"{"a":2,"b":3}"#),
+        ("from_entries", r#"[{"kye":"a","value":1}]"#, "an entry has no `key`, `Key`, `name` or `Name`"),
+        ("[.[] | try from_entries catch 0]", r#"[[{"key":null}],[{"key":false}],[{"key":""}]]"#, r#"[0,0,{"":null}]"#),
+    ]);
+}
+
+#[test]
+fn a_text_is_split_by_the_expressions_that_match_it() {
+    check(&[
+        (
+            r#"[splits("\\W+")], split("\\W+"; null), split("\\W+"; "n")"#,
+            "\"Köln Ulm\"",
+            r#"["Köln","Ulm"]; ["Köln","Ulm"]; ["Köln","Ulm"]"#,
+        ),
+        (r#"[splits("Ö"; "i")], split("É"; "i")"#, "\"aöbéc\"", r#"["a","béc"]; ["aöb","c"]"#),
+        (r#"[splits(["B", "i"])], split(["B", "i"]; null)"#, "\"abc\"", r#"["a","c"]; ["a","c"]"#),
+        (r#"[splits("(,) *")], [splits("x")]"#, "\"a, b,c\"", r#"["a","b","c"]; ["a, b,c"]"#),
+        (r#"[splits("")], [splits(""; "n")]"#, "\"éa\"", r#"["","é","a",""]; ["éa"]"#),
+        (r#"split(",", "b"; null)"#, "\"a,b\"", r#"["a","b"]; ["a,",""]"#),
+        (r#"[splits(1)]"#, "\"a\"", "cannot use 1 as string"),
+    ]);
+}
+
+#[test]
+fn items_that_are_picked_stay_in_an_array() {
+    check(&[
+        ("pick(.[2], .[0], .[0])", "[1,2,3,4]", "[1,null,3]"),
+        (
+            "pick(.a[1], .b), pick(.a[1].c)",
+            r#"{"a":[5,{"c":6}],"b":7}"#,
+            r#"{"a":[null,{"c":6}],"b":7}; {"a":[null,{"c":6}]}"#,
+        ),
+        ("pick(first), pick(first | first)", "[[10,20],30]", "[[10,20]]; [[10]]"),
+        ("pick(.a.b.c)", "null", r#"{"a":{"b":{"c":null}}}"#),
+        ("pick(.[1:]), pick(.)", "[1,2,3]", "[2,3]; [1,2,3]"),
+        ("pick(.a, .a.b), pick(empty)", r#"{"a":{"b":1,"c":2}}"#, r#"{"a":{"b":1,"c":2}}; null"#),
+        ("try pick(.[-1]) catch \"no\"", "[1,2]", "\"no\""),
+    ]);
+}
+
+#[test]
+fn a_range_without_a_step_is_empty() {
+    check(&[
+        ("[limit(3; range(0; .n; .step))]", r#"{"n":5,"step":0} {"n":5,"step":0.0} {"n":5,"step":-1}"#, "[]; []; []"),
+        ("[range(0, 1; 3, 4; 1, 2)] == [0,1,2,0,2,0,1,2,3,0,2,1,2,1,1,2,3,1,3]", "0", "true"),
+        ("[range(5; 0; -2)], [range(0; 1; 0.5)], [range(0; 5; 9)]", "0", "[5,3,1]; [0,0.5]; [0]"),
+    ]);
+}
+
+#[test]
+fn several_replacements_are_as_many_texts() {
+    check(&[
+        (r#"[gsub("a"; "b", "c")], [sub("a"; "b", "c")]"#, "\"aa\"", r#"["bb","cc"]; ["ba","ca"]"#),
+        (r#"[gsub("(?<x>.)"; .x + "1", .x + "2")]"#, "\"ab\"", r#"["a1b1","a2b2"]"#),
+        (r#"[gsub("a"; empty)], [gsub("b"; empty)]"#, "\"aa\"", r#"["aa"]; ["aa"]"#),
+        (r#"[gsub("a", "b"; "-")], [gsub("A"; "-"; "i", "")]"#, "\"ab\"", r#"["-b","a-"]; ["-b","ab"]"#),
+        (r#"gsub("^"; ">"), gsub("$"; "<"), gsub("a"; "b"; null)"#, "\"aa\"", r#"">aa"; "aa<"; "bb""#),
+        (r#"gsub("a"; 1)"#, "\"a\"", "cannot calculate \"\" + 1"),
+    ]);
+}
+
+#[test]
+fn rows_are_joined_by_their_names() {
+    check(&[
+        (
+            "[JOIN(.ids; .rows[]; .id)]",
+            r#"{"ids":{"1":"a"},"rows":[{"id":"1"},{"id":"2"}]}"#,
+            r#"[[{"id":"1"},"a"],[{"id":"2"},null]]"#,
+        ),
+        ("JOIN({\"1\": 2}; tostring)", "[1]", "[[1,2]]"),
+        ("JOIN({\"1\": 2}; .[]; tostring; add)", "[1]", "3"),
+    ]);
+}
+
+/// The book has these as differences.
+#[test]
+fn some_answers_are_those_of_jaq() {
+    check(&[
+        (r#"[(1, 2) * (3, 4)], ["\(1, 2)-\(3, 4)"]"#, "0", r#"[3,4,6,8]; ["1-3","1-4","2-3","2-4"]"#),
+        ("[limit(-1; 1, 2)], path(.[1:])", "[0]", r#"[]; [{"start":1}]"#),
+        (".[length / 2 | floor], [.[] | floor]", "[0,1]", "1; [0,1]"),
+    ]);
+    for (filter, input) in [
+        ("del(.[0])", "[]"),
+        (".[0] |= 1", "[]"),
+        ("del(.a.b)", "{}"),
+        (".a.b = 1", "{}"),
+        ("delpaths([[\"a\", \"b\"]])", "{}"),
+        (".[length / 2]", "[0,1]"),
+        (".[1.5:]", "[0,1]"),
+        ("reverse", "null"),
+    ] {
+        assert_eq!(answer(&format!("try ({filter} | 0) catch 1"), input), "1", "{filter} of {input}");
+    }
+    for missing in ["format(\"csv\")", "modulemeta", "get_prog_origin"] {
+        assert!(Filter::new(missing).is_err(), "{missing}");
+    }
 }

@@ -93,11 +93,17 @@ pub(crate) fn ill_timed(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) ->
         let help = "`at: .time`, the time of a row, an expression of jq";
         (!is_given("at")).then(|| (format!("`{stage}` with `{literal}` needs `at`"), help.to_owned()))
     };
+    let has_windows = is_given("every") || is_given("session");
     not_both("each", "every", once)
         .or_else(|| not_both("each", "session", once))
         .or_else(|| not_both("each", "late", "a row that comes late is in the next answer"))
         .or_else(|| not_both("every", "session", "a window has a length, or it ends when no row comes"))
-        .or_else(|| ["every", "session", "late"].into_iter().filter(|name| is_given(name)).find_map(needs_at))
+        .or_else(|| {
+            let needs = || format!("`{stage}` with `late` needs `every` or `session`");
+            (is_given("late") && !has_windows)
+                .then(|| (needs(), "`every: 1m`: a window waits for late rows".to_owned()))
+        })
+        .or_else(|| ["every", "session"].into_iter().filter(|name| is_given(name)).find_map(needs_at))
         .or_else(|| {
             let literal = given("each")?;
             match Each::read(&literal)? {
@@ -107,6 +113,11 @@ pub(crate) fn ill_timed(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) ->
                     (format!("`each: {literal}` counts rows, and reads no time"), help)
                 }),
             }
+        })
+        .or_else(|| {
+            let needs = || format!("`{stage}` with `at` needs `every`, `session` or `each`");
+            let help = "`every: 1m`; leave `at` out for one answer of all rows";
+            (is_given("at") && !has_windows && !is_given("each")).then(|| (needs(), help.to_owned()))
         })
 }
 

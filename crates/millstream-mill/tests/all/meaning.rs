@@ -343,8 +343,12 @@ fn a_text_that_is_wrong_has_all_its_mistakes() {
     refused("csv | count(by: .b, evry: 5m)", &["did you mean `every`?"]);
     refused("csv | count(every: 5m)", &["`count` with `every` needs `at`"]);
     refused("csv | count(every: 5m, session: 1m, at: .t)", &["takes `every` or `session`, not both"]);
+    refused("csv | count(at: .t, late: 30s)", &["`count` with `late` needs `every` or `session`"]);
+    refused("csv | fold({n: count}, by: .k, late: 30s)", &["`fold` with `late` needs `every` or `session`"]);
+    refused("csv | latest(at: .t)", &["`latest` with `at` needs `every`, `session` or `each`"]);
     refused("csv | where(`now > 3`)", &["`now` is not supported", "the shell can write a time into the text"]);
     refused("csv | map(`[inputs]`)", &["`inputs` is not supported", "a fold or a join sees several"]);
+    refused("csv | map({a, file: input_filename})", &["`input_filename` is not supported", "a row does not know its"]);
     refused("csv | map(`localtime`)", &["`localtime` is not supported", "`gmtime` is the same"]);
     refused("csv(schema: {a: number})", &["a type is int, float, bool, text or any"]);
     refused("csv | fold({n: cont})", &["an aggregate is `count`"]);

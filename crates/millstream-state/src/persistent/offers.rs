@@ -1,6 +1,7 @@
 //! Where snapshots are offered to the thread that stores them.
 
 use super::described::Described;
+use super::unstored::Unstored;
 #[cfg(feature = "service")]
 use crate::StateDir;
 use crate::claims::{AllClaimed, Claimed, Held};
@@ -12,7 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Receives the number of a stored snapshot, or why it is not stored.
-pub(super) type Answer = SyncSender<Result<u64, String>>;
+pub(super) type Answer = SyncSender<Result<u64, Unstored>>;
 
 /// An order to the thread that stores.
 pub(super) enum Order {
@@ -187,11 +188,11 @@ impl Offers {
     }
 
     /// Stores a snapshot, waits until it is stored, and returns its number. If a later one was offered, waits for that.
-    pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, String> {
+    pub(super) fn store(&self, snapshot: Snapshot) -> Result<u64, Unstored> {
         self.stores.check()?;
         let Some(offer) = self.next(&snapshot) else {
             if self.last().changing {
-                return Err("another version is about to replace it".to_owned());
+                return Err("another version is about to replace it".into());
             }
             return self.order(|answer| Order::Cover(snapshot.at().0, answer))?.wait();
         };
@@ -201,7 +202,7 @@ impl Offers {
     }
 
     /// Gives the thread an order. Returns the answer that it will have.
-    fn order(&self, order: impl FnOnce(Answer) -> Order) -> Result<Answered, String> {
+    fn order(&self, order: impl FnOnce(Answer) -> Order) -> Result<Answered, Unstored> {
         let (answer, answered) = sync_channel(1);
         self.orders.send(order(answer)).map_err(|_| OVER)?;
         Ok(Answered(answered))
@@ -253,13 +254,13 @@ impl Offer<'_> {
 }
 
 /// The answer to an order, once the thread has carried it out.
-struct Answered(Receiver<Result<u64, String>>);
+struct Answered(Receiver<Result<u64, Unstored>>);
 
 /// Why an order has no answer.
 const OVER: &str = "the job is over";
 
 impl Answered {
-    fn wait(self) -> Result<u64, String> {
+    fn wait(self) -> Result<u64, Unstored> {
         self.0.recv().map_err(|_| OVER)?
     }
 }
@@ -267,7 +268,7 @@ impl Answered {
 impl Changing<'_> {
     /// Offers the first snapshot of another version, with its description. Waits until it is stored. Returns its
     /// number. If no snapshots are stored for now, later ones are of that version nevertheless.
-    pub(super) fn made(self, next: Described, snapshot: Snapshot) -> Result<u64, String> {
+    pub(super) fn made(self, next: Described, snapshot: Snapshot) -> Result<u64, Unstored> {
         let claim = {
             let mut last = self.0.last();
             (last.at, last.first) = (Some(snapshot.at().0), snapshot.mark());
@@ -278,7 +279,7 @@ impl Changing<'_> {
         let next = Box::new(next);
         if let Err(why) = self.0.stores.check() {
             self.0.orders.send(Order::Change(next, snapshot, claim, None)).map_err(|_| OVER)?;
-            return Err(why.to_owned());
+            return Err(why.into());
         }
         let answered = self.0.order(|answer| Order::Change(next, snapshot, claim, Some(answer)))?;
         // Snapshots that are offered from now on are stored after this one.
@@ -331,8 +332,8 @@ mod tests {
         let storing = spawn(move || offers.store(second));
         assert!(matches!(offered.recv(), Ok(Order::Store(snapshot, ..)) if snapshot.at().0 == 3));
         let Ok(Order::Cover(2, answer)) = offered.recv() else { panic!("it does not wait for the later one") };
-        answer.send(Err("the disk is full".to_owned())).unwrap();
-        assert_eq!(storing.join().unwrap(), Err("the disk is full".to_owned()));
+        answer.send(Err("the disk is full".into())).unwrap();
+        assert_eq!(storing.join().unwrap(), Err("the disk is full".into()));
     }
     /// Others are taken, and not stored, until the call that changes the version goes on.
     #[test]

@@ -1,5 +1,6 @@
 //! A persistent job that runs.
 
+use super::same_numbers::ByNumber;
 use super::storer::{Passed, Retires, Storer};
 use super::storing::Storing;
 use super::timer::Timer;
@@ -79,6 +80,7 @@ pub struct Running<O: Send + 'static> {
     source: Written,
     began: u64,
     pub(super) passed_over: Vec<String>,
+    pub(super) by_number: Arc<ByNumber>,
     /// How many numbers were read only after the process that this one has followed had stopped.
     replayed: u64,
     retires: Arc<Retires>,
@@ -118,7 +120,7 @@ impl<O: Send + 'static> Running<O> {
     ) -> Self {
         let retires = Arc::new(Retires { passed, at: Mutex::default() });
         let room = storing.room();
-        let (timer, passed_over, replayed, close) = (None, Vec::new(), 0, None);
+        let (timer, passed_over, by_number, replayed, close) = (None, Vec::new(), Arc::default(), 0, None);
         Running {
             handle,
             side_sinks,
@@ -129,6 +131,7 @@ impl<O: Send + 'static> Running<O> {
             source,
             began,
             passed_over,
+            by_number,
             replayed,
             retires,
             close,
@@ -243,7 +246,7 @@ impl<O: Send + 'static> Running<O> {
 
     /// Replaces the job's pipeline from another thread, while this one waits.
     pub fn upgrader(&self) -> JobUpgrader {
-        JobUpgrader::new(self.handle.upgrader(), self.storing.sender())
+        JobUpgrader::new(self.handle.upgrader(), self.storing.sender(), self.by_number.clone())
     }
 
     /// Waits until the job has ended or failed, and lets its directory go, so that another process can have it.

@@ -2,6 +2,7 @@
 
 use super::offers::{Offers, Order};
 use super::running::LOOK;
+use super::unstored::Unstored;
 use millstream_core::SequenceNumber;
 use millstream_exec::Snapshotter;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,24 @@ impl Storer {
     ///
     /// Why it could not be stored. The job goes on.
     pub fn snapshot(&self) -> Result<Option<u64>, String> {
+        Ok(self.stores()?)
+    }
+
+    /// Where a process that takes over goes on, if this one [stops](millstream_exec::Stopper::stop_now) now. As
+    /// [`snapshot`](Storer::snapshot), but behind a value that is not [whole](crate::Places::is_whole) it is the number
+    /// of the newest snapshot, or 0: the other process reads the value again.
+    ///
+    /// # Errors
+    ///
+    /// Why no snapshot could be stored. The job goes on.
+    pub fn newest(&self) -> Result<Option<u64>, String> {
+        match self.stores() {
+            Err(Unstored::NotWhole(newest)) => Ok(Some(newest)),
+            stored => Ok(stored?),
+        }
+    }
+
+    fn stores(&self) -> Result<Option<u64>, Unstored> {
         self.snapshotter.snapshot().map(|snapshot| self.offers.store(snapshot)).transpose()
     }
 

@@ -4,6 +4,7 @@ use super::Stored;
 use super::described::Described;
 use super::offers::{Offers, Order, Stores};
 use super::on_storing::OnStoring;
+use super::unstored::Unstored;
 use crate::claims::{AllClaimed, Held, output_of};
 use crate::dead_letters::KeptLetters;
 use crate::effects::Effects;
@@ -41,10 +42,6 @@ impl Default for Cadence {
 
 /// One in this many snapshots is written whole: damage of one file concerns few snapshots.
 const WHOLE: u64 = 8;
-
-/// Why no snapshot is stored behind a value that is not whole.
-const NOT_WHOLE: &str = "the last value is not whole, as a line without its end, so it is read again after a restart: \
-                         a snapshot can be stored behind the next value";
 
 /// Whether the value before a number is whole, so that a start can go on there.
 type IsWhole = Box<dyn Fn(u64) -> bool + Send>;
@@ -191,6 +188,8 @@ pub(super) struct Records {
 impl Store {
     fn run(mut self, offered: &Receiver<Order>, count: &AtomicU64) -> Stored {
         let (mut stored, mut newest, mut first) = (Stored::default(), None, 0);
+        // Whether the last one was left out.
+        let mut is_within = false;
         loop {
             let (snapshot, claim, answer) = match offered.recv() {
                 Ok(Order::Store(snapshot, claim, answer)) => (snapshot, claim, answer),
@@ -224,7 +223,10 @@ impl Store {
                     continue;
                 }
                 Ok(Order::Cover(at, answer)) => {
-                    let missing = || "a later snapshot was taken, and is not stored yet".to_owned();
+                    let missing = || match is_within {
+                        true => self.not_whole(),
+                        false => "a later snapshot was taken, and is not stored yet".into(),
+                    };
                     let _ = answer.send(newest.filter(|newest| *newest >= at).ok_or_else(missing));
                     continue;
                 }
@@ -243,9 +245,10 @@ impl Store {
             let overtaken = snapshot.mark() < first || newest.is_some_and(|newest| newest >= at);
             // Behind the last line of a file that ends within a line, which may have grown when it is read again, the
             // newest snapshot stays the one before it.
-            if !overtaken && !(self.is_whole)(at) {
+            is_within = !overtaken && !(self.is_whole)(at);
+            if is_within {
                 if let Some(answer) = answer {
-                    let _ = answer.send(Err(NOT_WHOLE.to_owned()));
+                    let _ = answer.send(Err(self.not_whole()));
                 }
                 continue;
             }
@@ -270,11 +273,16 @@ impl Store {
             }
             count.store(stored.snapshots, Ordering::Release);
             if let Some(answer) = answer {
-                let _ = answer.send(outcome);
+                let _ = answer.send(outcome.map_err(Unstored::Failed));
             }
         }
         stored.written_bytes = self.written_bytes;
         stored
+    }
+
+    /// The last value is not whole: a start goes on at the newest snapshot.
+    fn not_whole(&self) -> Unstored {
+        Unstored::NotWhole(self.numbers.back().map_or(0, |(_, at, _)| *at))
     }
 
     /// Does what may call the job's own code. If that panics, this has failed, and the thread goes on with the

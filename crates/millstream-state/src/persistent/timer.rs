@@ -1,6 +1,7 @@
 //! The thread that takes snapshots by time, and those that make room in journals.
 
 use super::offers::{Offers, Order};
+use super::unstored::Unstored;
 use crate::room::{Room, Wake};
 use millstream_exec::Snapshotter;
 use std::io;
@@ -59,8 +60,10 @@ fn make_room(snapshotter: &Snapshotter, offers: &Offers) -> Option<bool> {
     // The first is of all values so far. The second finds that the sink still holds what it claimed then.
     for _ in 0..2 {
         let snapshot = if offers.stores.wait_for_request() { return Some(true) } else { snapshotter.snapshot()? };
-        if offers.store(snapshot).is_err() {
-            return Some(false);
+        match offers.store(snapshot) {
+            // There is no room to be made before the next value.
+            Ok(_) | Err(Unstored::NotWhole(_)) => {}
+            Err(Unstored::Failed(_)) => return Some(false),
         }
     }
     Some(true)

@@ -2,15 +2,19 @@
 
 use super::described::Described;
 use super::offers::Offers;
+use super::same_numbers::ByNumber;
+use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Item, SequenceNumber, Val};
 use millstream_exec::{ChangeReport, Durable, IntoUpgrade, Lasting, UpgradeError, Upgrader};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Replaces the pipeline of a persistent job from any thread. See [`upgrade`](JobUpgrader::upgrade).
 #[derive(Clone)]
 pub struct JobUpgrader {
     upgrader: Upgrader<Durable>,
     offers: Offers,
+    by_number: Arc<ByNumber>,
 }
 
 /// A completed change of a job's pipeline.
@@ -25,8 +29,8 @@ pub struct Upgraded {
 }
 
 impl JobUpgrader {
-    pub(super) fn new(upgrader: Upgrader<Durable>, offers: Offers) -> Self {
-        JobUpgrader { upgrader, offers }
+    pub(super) fn new(upgrader: Upgrader<Durable>, offers: Offers, by_number: Arc<ByNumber>) -> Self {
+        JobUpgrader { upgrader, offers, by_number }
     }
 
     /// Goes on with another version of the pipeline, as [`Handle::upgrade`](millstream_exec::Handle::upgrade) does, and
@@ -69,7 +73,8 @@ impl JobUpgrader {
     ///
     /// # Errors
     ///
-    /// As [`Upgrader::upgrade_and_snapshot`]. The old version goes on.
+    /// As [`Upgrader::upgrade_and_snapshot`]; and if a [start](super::Persistent::start) with this version would be
+    /// refused with [`JobError::OtherNumbers`](super::JobError::OtherNumbers). The old version goes on.
     pub fn upgrade<T: Item, U: IntoUpgrade>(
         &self,
         next: U,
@@ -81,10 +86,14 @@ impl JobUpgrader {
     {
         let next = next.into_upgrade();
         let plan = next.plan();
+        if let Err(refused) = self.by_number.check(&plan) {
+            let check = UpgradeCheck { ends: vec![refused.to_string()], ..UpgradeCheck::default() };
+            return Err(UpgradeError::Check(Box::new(check)));
+        }
         let changing = self.offers.change().ok_or(UpgradeError::UnderWay)?;
         let (at, snapshot) = self.upgrader.upgrade_and_snapshot(next, begins)?;
         let stored = match snapshot {
-            Some(snapshot) => changing.made(Described::new(&plan, job(at)), snapshot).map(drop),
+            Some(snapshot) => changing.made(Described::new(&plan, job(at)), snapshot).map(drop).map_err(String::from),
             None => Err("the job ended before it was stored".to_owned()),
         };
         Ok(Upgraded { at, stored })

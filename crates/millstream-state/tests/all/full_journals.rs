@@ -7,8 +7,11 @@ use millstream::prelude::*;
 use millstream::state::disk::RealDisk;
 use millstream::state::effects::{Effects, Unknown};
 use millstream::state::journal::{Journal, JournalError, JournalOptions};
-use millstream::state::{Cadence, JobError, Persistent, Retention, StateDir, again, journaled};
+use millstream::state::{
+    Cadence, JobError, Persistent, Places, Position, Resumable, Retention, StateDir, again, journaled,
+};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
@@ -140,6 +143,61 @@ fn a_journal_that_cannot_get_room_ends_its_source_with_what_to_do() {
         let why = failed.to_string();
         assert!(matches!(failed, JobError::Source(_)), "{why}");
         assert!(why.contains("state/journal has no room") && why.contains("raise `max_bytes`"), "{why}");
+    });
+}
+
+/// Lines of which none is whole.
+struct Cut<X>(X);
+
+struct CutLines<V>(V);
+
+impl<X: Resumable<String>> Resumable<String> for Cut<X> {
+    type Mark = X::Mark;
+    type Values = CutLines<X::Values>;
+    const WAITS: bool = X::WAITS;
+
+    fn begin(&self, position: Option<&Position>) -> io::Result<Self::Values> {
+        self.0.begin(position).map(CutLines)
+    }
+
+    fn position(&self, mark: &X::Mark) -> io::Result<Position> {
+        self.0.position(mark)
+    }
+
+    fn failure(&self) -> Option<io::Error> {
+        self.0.failure()
+    }
+}
+
+impl<V: Iterator> Iterator for CutLines<V> {
+    type Item = V::Item;
+
+    fn next(&mut self) -> Option<V::Item> {
+        self.0.next()
+    }
+}
+
+impl<V: Places> Places for CutLines<V> {
+    type Mark = V::Mark;
+
+    fn place(&self) -> V::Mark {
+        self.0.place()
+    }
+
+    fn is_whole(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_journal_gets_no_room_behind_a_value_that_is_not_whole() {
+    ends("no snapshot can be stored", || {
+        let home = tempdir().unwrap();
+        let state = StateDir::open(home.path().join("state"), "count").unwrap();
+        let live = journaled(&state, JournalOptions { max_bytes: 4000, ..SMALL }, || (0..500).map(line));
+        let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall);
+        let failed = job.run(&counted(), Cut(live), FileSink::append(home.path().join("out"))).unwrap_err();
+        assert!(failed.to_string().contains("state/journal has no room"), "{failed}");
     });
 }
 

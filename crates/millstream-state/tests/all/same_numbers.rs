@@ -84,6 +84,28 @@ fn blocks_of_a_followed_file_do_not_go_to_a_table_by_their_numbers() {
     assert!(why.starts_with("the effect \"call\" has its answers by number, and"), "{why}");
 }
 
+/// An effect that no stage of the present version can be does not matter.
+#[test]
+fn a_version_is_refused_that_a_start_would_refuse_for_its_numbers() {
+    let home = tempdir().unwrap();
+    let home = home.path();
+    write(home, 0..10);
+    let state = StateDir::open(home.join("state"), "texts").unwrap();
+    let (effects, _) = Effects::open(&state, SMALL).unwrap();
+    let call = effects.recorded("call", Unknown::retry(), |_, text: &String| text.clone());
+    let blocks = || pipeline::<Block>().map(text);
+    let job = Persistent::new(Rings::new(), state).snapshot_every(Cadence::OnCall).recording(&effects);
+    let running = job.start(&blocks().any_edge(), followed(home), FileSink::append(home.join("out"))).unwrap();
+    let upgrader = running.upgrader();
+    let called = blocks().enumerate().map_blocking(call.clone()).map(|text| text.clone().unwrap()).any_edge();
+    let why = upgrader.upgrade(called, |_| "new".into(), |_| ()).unwrap_err().to_string();
+    assert!(why.contains("the effect \"call\" has its answers by number, it is not known whose"), "{why}");
+    let called = blocks().enumerate().map_blocking(call).named("call").map(|text| text.clone().unwrap()).any_edge();
+    let why = upgrader.upgrade(called, |_| "new".into(), |_| ()).unwrap_err().to_string();
+    assert!(why.contains("the effect \"call\" has its answers by number, and after a restart"), "{why}");
+    upgrader.upgrade(blocks().any_edge(), |_| "new".into(), |_| ()).unwrap();
+}
+
 #[test]
 fn lines_of_a_followed_file_have_their_own_numbers() {
     let home = tempdir().unwrap();

@@ -166,6 +166,8 @@ fn nothing_is_stored_behind_a_value_that_is_not_whole_and_that_is_said() {
         let why = std::iter::repeat_with(|| running.snapshot()).find(|stored| *stored != Ok(Some(0)));
         let why = why.unwrap().unwrap_err();
         assert!(why.starts_with("the last value is not whole"), "{why}");
+        // Another process can go on nevertheless, and reads the value again.
+        assert_eq!(running.storer().newest(), Ok(Some(0)));
     };
     unstored();
     let changed = running.upgrader().upgrade(sums(10), |_| "new".into(), |_| ()).unwrap();
@@ -174,6 +176,7 @@ fn nothing_is_stored_behind_a_value_that_is_not_whole_and_that_is_said() {
     assert!(jobs(home.path()).iter().all(|stored| *stored == (0, "old".to_owned())), "{:?}", jobs(home.path()));
     sender.send(()).unwrap();
     while running.snapshot() != Ok(Some(2)) {}
+    assert_eq!(running.storer().newest(), Ok(Some(2)));
     assert_eq!(jobs(home.path()).last(), Some(&(2, "new".to_owned())));
     drop(sender);
     let (_, stored) = running.wait().unwrap();

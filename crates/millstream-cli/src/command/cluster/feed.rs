@@ -176,8 +176,9 @@ impl Feeds<'_> {
             let skipped = usize::try_from(self.skips).map_or(read, |skips| skips.min(read));
             self.skips -= skipped as u64;
             self.kept.extend(&buffer[skipped..read]);
-            // Text that arrives slowly is not held back.
-            let least = if whole || read == buffer.len() { self.batch } else { 1 };
+            // Text that arrives slowly is not held back, also if a full buffer is all that has come.
+            let goes_on = whole || read == buffer.len() && file.has_come();
+            let least = if goes_on { self.batch } else { 1 };
             while let Some(end) = self.lines(least) {
                 self.append(end)?;
             }

@@ -5,8 +5,8 @@ use millstream_io::{Block, Failure, WholeBlocks};
 use millstream_jq::{Input, JsonValues};
 use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::{fmt, mem};
 
 /// The unit on which a filter runs.
@@ -29,6 +29,8 @@ struct Before {
     index: AtomicUsize,
     /// The blocks of these inputs that were read all the same.
     left_out: AtomicU64,
+    /// The first input behind one that could not be read.
+    behind_a_gap: OnceLock<usize>,
 }
 
 impl Ended {
@@ -43,6 +45,11 @@ impl Ended {
     /// The answer to a block of such an input is left out.
     pub(super) fn leave_out(&self) {
         self.0.left_out.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether an answer about this input lacks an input that could not be read.
+    pub(super) fn lacks_input(&self, input: usize) -> bool {
+        self.0.behind_a_gap.get().is_some_and(|behind| *behind <= input)
     }
 
     /// How many answers were left out.
@@ -106,12 +113,19 @@ impl Inputs {
                     if is_end(&error) {
                         return self.interrupted();
                     }
+                    self.note_gap(input);
                     report(&self.complaints, &self.names[input], &advised(error));
                 }
                 self.current = None;
             }
             self.advance()?;
         }
+    }
+
+    /// This input could not be read to its end. Inputs are read in order, so the first one that is noted is the first.
+    fn note_gap(&self, input: usize) {
+        let is_of_all = matches!(self.kind, Input::AllValues | Input::AllText);
+        let _ = self.ended.0.behind_a_gap.set(if is_of_all { 0 } else { input + 1 });
     }
 
     /// A signal ends the whole stream: further inputs would come after a hole, and there is no answer to all of them.
@@ -136,7 +150,10 @@ impl Inputs {
                 });
             }
             Ok(None) => return self.interrupted(),
-            Err(error) => self.complaints.complain(&message(name, &error)),
+            Err(error) => {
+                self.complaints.complain(&message(name, &error));
+                self.note_gap(self.next - 1);
+            }
         }
         Some(())
     }

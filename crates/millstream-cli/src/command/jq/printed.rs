@@ -67,6 +67,8 @@ pub(super) struct Printed {
     /// Whether the filter has failed for a value.
     failed: bool,
     halted: Option<u8>,
+    /// Whether an input was not read to its end, of those before the place where the filter halted.
+    lacks_input: bool,
     last: Option<bool>,
     complaints: Complaints,
 }
@@ -95,6 +97,7 @@ impl Printed {
             end_input: Box::new(end_input),
             failed: false,
             halted: None,
+            lacks_input: false,
             last: None,
             complaints,
         }
@@ -136,11 +139,13 @@ impl Printed {
             }
             What::Invalid(why) => {
                 self.ended.end(self.input);
+                self.lacks_input = true;
                 self.complaints.complain(&format!("{name}:{line}: value {number} is not JSON: {why}"));
             }
             What::Halted(code) => {
                 // The system keeps only the lowest byte of an exit code.
                 self.halted = Some(*code as u8);
+                self.lacks_input |= self.ended.lacks_input(self.input);
                 self.ended.end(usize::MAX);
                 (self.end_input)();
             }
@@ -154,6 +159,11 @@ impl Printed {
     /// The exit code of a filter that has halted.
     pub(super) fn halted(&self) -> Option<u8> {
         self.halted
+    }
+
+    /// Whether an input before the place where the filter halted was not read to its end.
+    pub(super) fn lacks_input(&self) -> bool {
+        self.lacks_input
     }
 
     /// The same exit code as jq's, if all inputs could be read. With `exit_status` the last output decides.

@@ -21,6 +21,7 @@ use super::{RunText, STUCK, Text, files_of};
 use crate::command::stuck::stop_if_stuck;
 use crate::config::{Doing, Keep};
 use crate::deploy::{Failed, Runs, say_lost, say_waits};
+use crate::input;
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -189,7 +190,10 @@ impl Job {
         let (left, endless, refused) = (Left::default(), Endless::default(), Arc::new(OnceLock::new()));
         let reads_url = read.iter().any(|name| is_url(&name.to_string_lossy()));
         let waits = reads_url || files.iter().any(Named::is_query) || once.as_ref().is_some_and(Once::waits);
-        let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure() };
+        let opening = if runs_on { runs.opening(true) } else { input::Opening::default() };
+        // A start reads a URL again, up to its place, before there is a run that a signal could drain.
+        let opening = input::Opening { watched: runs_on, ..opening };
+        let reading = Reading { most, waits, quiet, live: runs_on, failure: live.failure(), opening };
         let mut reading = reading.of(files.clone(), complaints);
         if ends_by_signal {
             let (stops_files, stops_posts) = (reading.stopper(), endless.clone());

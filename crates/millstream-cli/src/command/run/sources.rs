@@ -273,19 +273,21 @@ impl Sources {
         }
         #[cfg(feature = "sqlite")]
         if let Some(query) = &of.query {
-            match super::sqlite::Answers::to(query, &file) {
+            match super::sqlite::Answers::to(query, &file).and_then(|rows| self.opening.aside(rows)) {
                 Ok(rows) => self.current = Some((file, FileBlocks::new(&of, number, &name, rows, self.most))),
                 Err(error) => self.complaints.complain(&message(&file, &error)),
             }
             return Some(());
         }
         if is_url(&name) {
-            match fetched(&name) {
+            match fetched(&name, &self.opening) {
                 Ok(body) => {
                     let body = Decompressed::named(body, Path::new(&name));
                     self.current = Some((file, FileBlocks::new(&of, number, &name, body, self.most)));
                 }
-                Err(error) => self.complaints.complain(&message(&file, &error)),
+                // As below.
+                Err(error) if is_end(&error) && !self.endless.stopped() => return None,
+                Err(error) => report(&self.complaints, &file, &error),
             }
             return Some(());
         }

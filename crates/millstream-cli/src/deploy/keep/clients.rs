@@ -222,7 +222,7 @@ impl Offered {
 
 /// Stops the run for a process that asks. `false` if it goes on.
 fn stops(clients: &Clients, offered: &Offered, to: Successor, storer: &Storer, stopper: &Stopper) -> bool {
-    match storer.snapshot() {
+    match storer.newest() {
         Ok(Some(at)) => match clients.hold() {
             Some(held) => {
                 // A process that has followed goes on there; another one, or after a longer wait, at the snapshot.

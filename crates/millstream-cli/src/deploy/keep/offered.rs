@@ -136,7 +136,7 @@ impl Listens {
             door::say_no(&link, why);
             return false;
         }
-        match self.storer.snapshot() {
+        match self.storer.newest() {
             Ok(Some(at)) => {
                 if let Err(asked) = self.offered.stop(Asked { of: Of::State(link), at }, &self.stopper) {
                     asked.leave();

@@ -3,7 +3,7 @@
 use super::super::fetched::fetched;
 use super::super::sink_file::is_url;
 use crate::hash::Hash;
-use crate::input::{Counted, not_output};
+use crate::input::{Counted, Opening, not_output};
 use millstream_core::SequenceNumber;
 use millstream_io::Decompressed;
 use millstream_mill::FilePlace;
@@ -32,10 +32,15 @@ impl Before {
 }
 
 /// Opens the file at a place. A URL is read again up to there.
-pub(super) fn file_from(name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Box<dyn Read + Send>> {
+pub(super) fn file_from(
+    name: &OsStr,
+    at: &FilePlace,
+    before: Before,
+    opening: &Opening,
+) -> io::Result<Box<dyn Read + Send>> {
     let skipped = at.offset - before.bytes;
     if let Some(url) = name.to_str().filter(|name| is_url(name)) {
-        return read_again(Box::new(Decompressed::named(fetched(url)?, Path::new(name))), at, before);
+        return read_again(Box::new(Decompressed::named(fetched(url, opening)?, Path::new(name))), at, before);
     }
     let from = Decompressed::named(Counted(regular(name)?), Path::new(name));
     let from = if at.offset > 0 { from.from_offset(skipped)? } else { from };

@@ -4,7 +4,8 @@ mod blocks;
 
 use super::super::sources::Named;
 use super::again::{Before, check};
-use crate::input::message;
+use crate::input::{Opening, message};
+use crate::interrupts::is_end;
 use crate::message::{Complaints, quoted};
 use blocks::KeptBlocks;
 use millstream_core::text::Block;
@@ -30,6 +31,8 @@ pub(super) struct Reading {
     pub(super) live: bool,
     /// The error that ends standard input.
     pub(super) failure: Option<Failure>,
+    /// How a URL is opened.
+    pub(super) opening: Opening,
 }
 
 /// The files to read.
@@ -183,7 +186,11 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptSources<J> {
         };
         let stored = self.stored(position)?;
         blocks.place = Place { file: stored.file, at: stored.at.clone(), before: stored.before, ..Place::default() };
-        blocks.open(Some(&stored))?;
+        match blocks.open(Some(&stored)) {
+            // The next start begins there.
+            Err(error) if is_end(&error) => blocks.ended = true,
+            opened => opened?,
+        }
         Ok(blocks)
     }
 }
@@ -231,7 +238,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
             // The answers of a query must all be asked for again.
             #[cfg(feature = "sqlite")]
             _ if source.query.is_some() => Ok(()),
-            _ => check(name, &stored.at, stored.before).map_err(|error| named(name, &error)),
+            _ => check(name, &stored.at, stored.before).map_err(|error| named(name, error)),
         }
     }
 
@@ -277,7 +284,11 @@ fn comes_once(of: &SourceOf, name: &OsStr) -> bool {
     name == "-" || of.listen.is_some()
 }
 
-fn named(name: &OsStr, error: &Error) -> Error {
+/// The error with the name of its file; as it is if it only says that a signal has ended a wait.
+fn named(name: &OsStr, error: Error) -> Error {
+    if is_end(&error) {
+        return error;
+    }
     let name = if name == "-" { "standard input".as_ref() } else { name };
-    Error::new(error.kind(), message(name, error))
+    Error::new(error.kind(), message(name, &error))
 }

@@ -2,7 +2,8 @@
 
 use super::{Files, Inner, Place, Stored, comes_once, named};
 use crate::command::run::keep::again::{self, Before};
-use crate::input::Counted;
+use crate::input::{Counted, Opening};
+use crate::interrupts::is_end;
 use crate::message::quoted;
 use millstream_core::text::Block;
 use millstream_mill::{FileBlocks, FilePlace, Raw, RowBlocks, SourceOf};
@@ -59,7 +60,8 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
                 of.blocks(Counted(bytes), reading.most)
             }
             _ => {
-                let mut read = opened(of, name, at, self.place.before).map_err(|error| named(name, &error))?;
+                let opened = opened(of, name, at, self.place.before, &reading.opening);
+                let mut read = opened.map_err(|error| named(name, error))?;
                 if let Some(until) = until {
                     let total = until.at.offset.checked_sub(at.offset).ok_or_else(out_of_order)?;
                     read = Box::new(read.take(total));
@@ -72,8 +74,11 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
     }
 
     fn fail(&mut self, error: Error) -> Option<Raw> {
-        let kept = &mut *self.from.of.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get_or_insert(error);
+        // That a signal has ended a wait is no failure.
+        if !is_end(&error) {
+            let kept = &mut *self.from.of.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.get_or_insert(error);
+        }
         (self.ended, self.current) = (true, None);
         None
     }
@@ -83,7 +88,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
         let (_, of, name) = &self.from.of.files[self.place.file];
         let of_journal = || self.from.journal.as_ref().filter(|_| comes_once(of, name))?.failure();
         let failure = self.current.as_ref().and_then(FileBlocks::failure);
-        failure.map(|error| named(name, &error)).or_else(of_journal)
+        failure.map(|error| named(name, error)).or_else(of_journal)
     }
 }
 
@@ -128,7 +133,7 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Iterator for KeptBlocks<J> {
                     }
                     let (.., name) = &self.from.of.files[self.place.file];
                     let why = "the rows between the two snapshots cannot be read again as they were then";
-                    return self.fail(named(name, &Error::new(ErrorKind::InvalidData, why)));
+                    return self.fail(named(name, Error::new(ErrorKind::InvalidData, why)));
                 }
                 // The end of the last file is a place in that file: reading goes on there when it has grown.
                 if self.place.file + 1 >= self.from.of.files.len() {
@@ -181,14 +186,20 @@ impl<V: Places<Item = Block, Mark = JournalPlace>> Iterator for WithPlaces<V> {
 }
 
 /// The rows of a file, from a place on.
-fn opened(of: &SourceOf, name: &OsStr, at: &FilePlace, before: Before) -> io::Result<Box<dyn Read + Send>> {
+fn opened(
+    of: &SourceOf,
+    name: &OsStr,
+    at: &FilePlace,
+    before: Before,
+    opening: &Opening,
+) -> io::Result<Box<dyn Read + Send>> {
     #[cfg(feature = "sqlite")]
     if let Some(query) = &of.query {
         use crate::command::run::sqlite::{Answers, same_again};
-        return again::read_again(Box::new(Answers::to(query, name)?), at, before).map_err(same_again);
+        return again::read_again(opening.aside(Answers::to(query, name)?)?, at, before).map_err(same_again);
     }
     let _ = of;
-    again::file_from(name, at, before)
+    again::file_from(name, at, before, opening)
 }
 
 fn out_of_order() -> Error {
