@@ -2,8 +2,8 @@
 //!
 //! What a step has moved is seen by the next stages once it ends. Until then no mark passes, no signal is looked at,
 //! and the other stages of its worker wait. So a step is to end soon, also where a function takes a tenth of a second
-//! for each value and a whole batch is there. Steps are measured in timed rounds alone, and those come at the start
-//! and after each long round.
+//! for each value and a whole batch is there. Steps are measured in timed rounds, which come at the start and
+//! after each long round, and where they move one number: so a stage begins, and stays where that takes long.
 
 use super::Task;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -60,8 +60,10 @@ impl Task {
         if self.has_retired() && !self.goes_on(&mut **tasklet, shared) {
             return Some(Progress::NONE);
         }
+        let most = self.limit.most();
+        let begun = (most == 1 && clock.is_none()).then(Instant::now);
         let step = || {
-            let mut progress = tasklet.step(self.limit.most());
+            let mut progress = tasklet.step(most);
             if shared.marks.under_way() && !progress.done {
                 progress.worked |= self.pass_marks(&mut **tasklet, shared);
             }
@@ -72,6 +74,9 @@ impl Task {
             Err(payload) => return Some(self.broken_step(occupant, shared, clock, payload)),
         };
         self.count(progress, &mut **tasklet, shared, clock);
+        if let Some(begun) = begun {
+            self.limit.note(progress.moved, begun.elapsed());
+        }
         if progress.done || progress.worked {
             return Some(self.finish_step(occupant, progress, None, shared));
         }
