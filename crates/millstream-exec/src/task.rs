@@ -33,6 +33,8 @@ pub(crate) struct Task {
     clock: usize,
     /// Whether its output has another clock.
     renumbers: bool,
+    /// Whether the tasklets of its stage claim runs of its input. Those of other stages all pass every number.
+    pub(crate) claims_runs: bool,
     /// The version beside the run's that it belongs to.
     pub(crate) shadow: Option<Arc<ShadowState>>,
     /// Set once its step or its drop has panicked.
@@ -72,7 +74,7 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(
-        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls }: Named,
+        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls, .. }: Named,
         clock: usize,
         budgets: Option<&Budgets>,
         plan: &Plan,
@@ -92,6 +94,7 @@ impl Task {
             order,
             clock,
             renumbers: role.renumbers(plan),
+            claims_runs: role.claims_runs(plan),
             shadow: None,
             broken: AtomicBool::new(false),
             around,
