@@ -94,11 +94,7 @@ where
         let line = |shown: &mut Output, _: SequenceNumber, value: &B| shown.line(value);
         let shown = sink::fold(shown, line).on_pause(Output::flush);
         match runs.keep::<false, _, _, _, _, _>(keep, pipeline, |_| lines, output, shown) {
-            Ok(shown) => {
-                // Its last lines come before the reports.
-                drop(shown);
-                runs.finish()
-            }
+            Ok(_) => runs.finish(),
             Err(failed) => runs.fail(&failed),
         }
     })
