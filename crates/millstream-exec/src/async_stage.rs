@@ -235,7 +235,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
     Fut: Future<Output: Send> + Send,
 {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, _: usize) -> Progress {
         let progress = self.move_batch();
         // Wake-ups in the meantime did not notify; they count as work.
         match self.flights.leave() {

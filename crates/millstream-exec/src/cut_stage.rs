@@ -132,8 +132,8 @@ impl<K: FilterKernel<In: RingLayout>> AtMarks for CutStage<K> {
 }
 
 impl<K: FilterKernel<In: RingLayout>> Tasklet for CutStage<K> {
-    fn step(&mut self) -> Progress {
-        let moved = moved(self.batch, |max| self.move_batch(max));
+    fn step(&mut self, most: usize) -> Progress {
+        let moved = moved(self.batch.min(most), |max| self.move_batch(max));
         if self.kernel.over(&self.state) {
             return self.cut(moved);
         }

@@ -216,7 +216,7 @@ impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> AtMarks for Closing
 }
 
 impl<A: RingLayout, B: RingLayout + Fed<S>, S: Item + Clone> Tasklet for Closing<A, B, S> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, _: usize) -> Progress {
         if self.done {
             self.states.sweep();
             return if self.back.end().is_some() { Progress::DONE } else { Progress::NONE };

@@ -58,11 +58,12 @@ impl<A: RingLayout, B: Item, D: Density, F> Tasklet for GroupStage<A, B, D, F>
 where
     F: for<'a> Fn(Option<A::Ref<'a>>) -> Option<B> + Send,
 {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         let f = &self.f;
         let shared = &self.shared;
         // A reader that saw too few numbers, and has parked, must look again.
-        let moved = self.writer.fill_or_tell(self.batch, || shared.signal.notify(), |value| D::pack(f(value)));
+        let moved =
+            self.writer.fill_or_tell(self.batch.min(most), || shared.signal.notify(), |value| D::pack(f(value)));
         if moved > 0 {
             return Progress::moved(moved);
         }

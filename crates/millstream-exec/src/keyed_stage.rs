@@ -127,9 +127,9 @@ impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F> Tasklet for KeyedSt
 where
     F: for<'a> Fn(&mut S, SequenceNumber, Option<A::Ref<'a>>, Option<KeySlot>, bool) -> Option<B> + Send,
 {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         let (f, state) = (&self.f, &mut self.state);
-        let moved = moved(self.batch, |max| {
+        let moved = moved(self.batch.min(most), |max| {
             self.writer.fill(max, |n, value, key_slot| D::pack(f(state, SequenceNumber(n), value, key_slot, false)))
         });
         if moved > 0 {

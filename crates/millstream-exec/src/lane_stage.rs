@@ -54,8 +54,8 @@ impl<A: RingLayout, B: Item, F> Tasklet for LaneStage<A, B, F>
 where
     F: for<'a> Fn(A::Ref<'a>) -> B + Send,
 {
-    fn step(&mut self) -> Progress {
-        let moved = moved(self.batch, |max| self.lane.fill(max, &self.f));
+    fn step(&mut self, most: usize) -> Progress {
+        let moved = moved(self.batch.min(most), |max| self.lane.fill(max, &self.f));
         if moved > 0 {
             return Progress::moved(moved);
         }

@@ -121,7 +121,7 @@ impl Onlooker {
 }
 
 impl Tasklet for Onlooker {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, _: usize) -> Progress {
         // The loop publishes END before it drops its reader.
         let done = self.probe.consumed().is_none();
         Progress { elsewhere: self.published() > self.seen, done, ..Progress::NONE }

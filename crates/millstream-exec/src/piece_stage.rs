@@ -149,19 +149,20 @@ impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> AtMarks for PieceSta
 }
 
 impl<A: RingLayout + OfPieces<Kind: Kind>, C: Cut<A::Kind>> Tasklet for PieceStage<A, C> {
-    fn step(&mut self) -> Progress {
-        let mut left = self.batch;
+    fn step(&mut self, most: usize) -> Progress {
+        let most = self.batch.min(most);
+        let mut left = most;
         while left > 0 {
             match self.take(left) {
                 Part::Moved(moved) => left -= moved.min(left),
                 Part::Full | Part::Nothing => break,
             }
         }
-        if left < self.batch {
-            return Progress::moved(self.batch - left);
+        if left < most {
+            return Progress::moved(most - left);
         }
         self.output.sweep();
-        match self.take_end(self.batch) {
+        match self.take_end(most) {
             Part::Moved(moved) => Progress::moved(moved),
             Part::Nothing if self.input.ended() => match self.output.try_end(None) {
                 Ok(()) => Progress::ENDED,

@@ -14,6 +14,7 @@ mod replace;
 mod rest;
 pub(crate) mod roster;
 mod round;
+pub(crate) mod sink_pauses;
 pub(crate) mod stepping;
 mod visitors;
 

@@ -194,8 +194,8 @@ impl<E: ExpandKernel<In: RingLayout>> AtMarks for RenumberStage<E> {
 }
 
 impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
-    fn step(&mut self) -> Progress {
-        let progress = self.move_batch();
+    fn step(&mut self, most: usize) -> Progress {
+        let progress = self.move_batch(self.batch.min(most));
         self.holds.store(self.work.values.is_some(), Ordering::Relaxed);
         progress
     }
@@ -225,9 +225,8 @@ impl<E: ExpandKernel<In: RingLayout>> Tasklet for RenumberStage<E> {
 }
 
 impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
-    /// Moves at most a batch.
-    fn move_batch(&mut self) -> Progress {
-        let mut left = self.batch;
+    fn move_batch(&mut self, most: usize) -> Progress {
+        let mut left = most;
         while left > 0 {
             let part = match self.go_on(left) {
                 Part::Nothing => self.take(left),
@@ -238,8 +237,8 @@ impl<E: ExpandKernel<In: RingLayout>> RenumberStage<E> {
                 Part::Full | Part::Nothing => break,
             }
         }
-        if left < self.batch {
-            return Progress::moved(self.batch - left);
+        if left < most {
+            return Progress::moved(most - left);
         }
         self.output.sweep();
         if self.work.values.is_some() {
@@ -304,7 +303,7 @@ mod tests {
             let (mut marks, mut values, mut ended) = (Vec::new(), Vec::new(), false);
             while !output.ended() {
                 feed(&mut producer, 8);
-                ended = ended || stage.step().done;
+                ended = ended || stage.step(usize::MAX).done;
                 while stage.pass().is_some() {}
                 // A reader sees one of the marks at a number, although the ring has all of them.
                 marks.extend(output.mark().filter(|mark| Some(mark) != marks.last()));
@@ -328,7 +327,7 @@ mod tests {
         feed(&mut producer, 1);
         assert!(stage.pass().is_some());
         for written in [3, 6, 9] {
-            assert_eq!(stage.step().moved, 3);
+            assert_eq!(stage.step(usize::MAX).moved, 3);
             assert_eq!(stage.output.next().0, written);
         }
     }

@@ -21,7 +21,11 @@ impl<O> RunEnd<O> {
     pub fn ok(self) -> Result<(O, Report), RunError> {
         match self.failure {
             Some(failure) => Err(failure),
-            None => Ok((self.output.expect("the sink of a run that did not fail has finished"), self.report)),
+            // A sink that is at work as the run ends is that of a closure which has asked for the end.
+            None => Ok((
+                self.output.expect("a closure of a run waits for the end of that run, which waits for the closure"),
+                self.report,
+            )),
         }
     }
 }

@@ -1,7 +1,7 @@
 use crate::sink_tasklet::{Finish, Left, Seen};
 use crate::{Report, RunError, RunOutcome, Sink};
-use millstream_core::Shape;
 use millstream_core::failure::{Finished, caught};
+use millstream_core::{Plan, Shape};
 use std::sync::Arc;
 
 /// The sinks with names of one run, in pipeline order, which are finished when it is over, or their version.
@@ -11,6 +11,11 @@ pub(crate) struct SideSinks(Vec<(String, Arc<dyn SideSink>)>);
 impl SideSinks {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The ring that the sink that is added next reads, in the plan of these sinks.
+    pub(crate) fn planned_next(&self, plan: &Plan) -> Option<usize> {
+        plan.side_sinks.get(self.0.len())?.reads.first().copied()
     }
 }
 

@@ -14,3 +14,6 @@ pub use closure::{Each, Fold, OnPause, each, fold};
 pub use collecting::{Collect, CollectSlots, Last, collect, collect_slots, last};
 pub use millstream_core::{Sink, SinkResult};
 pub use output::{Output, WithOutput, with_output};
+
+/// While values keep coming, a sink pauses this often.
+pub(crate) const PAUSES: std::time::Duration = std::time::Duration::from_millis(20);

@@ -245,17 +245,6 @@ impl<A: RingLayout, K> Drop for SinkTasklet<A, K> {
     }
 }
 
-impl<A: RingLayout, K: Sink<A>> SinkTasklet<A, K> {
-    /// Nothing more is there for now.
-    pub(crate) fn pause(&mut self) {
-        if let (true, Some(user)) = (std::mem::take(&mut self.read), &mut self.user)
-            && let Err(error) = user.sink.pause()
-        {
-            fail(error);
-        }
-    }
-}
-
 impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
     fn pass(&mut self) -> Option<Mark> {
         let mark = self.input.pass_mark()?;
@@ -285,17 +274,18 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for SinkTasklet<A, K> {
 }
 
 impl<A: RingLayout, K: Sink<A>> Tasklet for SinkTasklet<A, K> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         let Some(user) = self.user.as_mut() else { return Progress::DONE };
-        let mut left = self.batch;
+        let most = self.batch.min(most);
+        let mut left = most;
         while left > 0 {
             let Some(mut batch) = self.input.batch(left) else { break };
             batch.for_each_value(user, |user, number, value| user.see::<A>(number, value));
             left -= batch.len();
         }
-        if left < self.batch {
+        if left < most {
             self.read = true;
-            return Progress::moved(self.batch - left);
+            return Progress::moved(most - left);
         }
         let Some(end) = self.input.end() else {
             self.pause();
@@ -315,6 +305,14 @@ impl<A: RingLayout, K: Sink<A>> Tasklet for SinkTasklet<A, K> {
         self.pause();
         self.leave(numbers, true);
         Progress::ENDED
+    }
+
+    fn pause(&mut self) {
+        if let (true, Some(user)) = (std::mem::take(&mut self.read), &mut self.user)
+            && let Err(error) = user.sink.pause()
+        {
+            fail(error);
+        }
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

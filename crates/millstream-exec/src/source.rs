@@ -313,7 +313,7 @@ impl<T: Item, I> SourceTasklet<T, I> {
 }
 
 impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         if let Rest::Due(seen) = &mut self.rest {
             if seen.changed(&self.shared.moves) {
                 self.output.producer.sweep();
@@ -327,7 +327,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
         let laid = self.lay();
         self.begun = self.output.producer.next().0;
         // Numbers follow it, or END.
-        let (moved, exhausted) = match self.output.try_claim(&self.shared.marks, self.batch) {
+        let (moved, exhausted) = match self.output.try_claim(&self.shared.marks, self.batch.min(most)) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress { worked: laid, ..Progress::NONE },
             Ok(Some(claim)) => {

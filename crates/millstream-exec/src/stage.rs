@@ -207,8 +207,9 @@ impl<A: RingLayout, S: Item + Clone, B: Item, D: Density, F> Tasklet for Stage<A
 where
     F: for<'a> FnMut(&mut S, SequenceNumber, Option<A::Ref<'a>>, bool) -> Option<B> + Send,
 {
-    fn step(&mut self) -> Progress {
-        let mut left = self.batch;
+    fn step(&mut self, most: usize) -> Progress {
+        let most = self.batch.min(most);
+        let mut left = most;
         while left > 0 {
             match self.move_batch(left) {
                 0 => break,
@@ -219,9 +220,9 @@ where
                 break;
             }
         }
-        if left < self.batch {
+        if left < most {
             self.bytes.say(&self.work.state);
-            return Progress::moved(self.batch - left);
+            return Progress::moved(most - left);
         }
         self.output.sweep();
         let Work { state, f } = &mut self.work;

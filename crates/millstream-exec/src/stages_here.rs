@@ -1,4 +1,5 @@
 use crate::machine::Account;
+use crate::pool::sink_pauses::SinkPauses;
 use crate::pool::{Helping, Pool, Round};
 use crate::source::InSource;
 use std::sync::{Arc, Weak};
@@ -12,6 +13,7 @@ pub(crate) struct StagesHere {
     /// None for a thread that does other things as well.
     account: Option<Account>,
     rounds: u32,
+    pauses: SinkPauses,
     /// Whether it also runs them up to a mark at which nothing is carried out.
     passes_cuts: bool,
 }
@@ -36,7 +38,13 @@ impl StagesHere {
     /// For a thread of the program that sends batches, each with a mark at its end. It makes a
     /// [`Visit`](crate::pool::Visit).
     pub(crate) fn for_batches(pool: &Arc<Pool>) -> Self {
-        StagesHere { pool: Arc::downgrade(pool), account: None, rounds: 0, passes_cuts: true }
+        StagesHere {
+            pool: Arc::downgrade(pool),
+            account: None,
+            rounds: 0,
+            pauses: SinkPauses::default(),
+            passes_cuts: true,
+        }
     }
 
     /// Runs rounds of all shared tasklets until nothing is left to do. Returns false if a tasklet has input but no room
@@ -61,7 +69,11 @@ impl StagesHere {
                 return false;
             }
             self.rounds = self.rounds.wrapping_add(1);
-            let Round { moved, met } = pool.round(&roster, roster.everything(), self.rounds.is_multiple_of(TIMED));
+            let timed = self.rounds.is_multiple_of(TIMED);
+            let Round { moved, met } = pool.round(&roster, roster.everything(), timed);
+            if timed {
+                pool.pause_sinks(&roster, roster.everything(), Instant::now(), &mut self.pauses);
+            }
             if met && (self.passes_cuts || pool.shared.is_quick()) {
                 // A worker ends its last round.
                 tries += 1;

@@ -25,7 +25,7 @@ use crate::ring_shape::source_edge;
 use crate::shared::Shared;
 use crate::sink_tasklet::{Left, SinkTasklet, Splice};
 use crate::snapshot::{Beginning, Start};
-use crate::source::External;
+use crate::source::{External, StopOnDrop};
 use crate::source_ring::{SourceFork, SourceRing};
 use crate::upgrade::{AnyFork, Ends, Site, restore};
 use crate::wait::IdleStrategy;
@@ -57,6 +57,8 @@ struct WiredRun {
     feeding: Feed,
     feed: Option<StartFeed>,
     end_source: Option<StopSource>,
+    /// Stops the source's senders if the run does not begin.
+    stop: StopOnDrop,
 }
 
 /// A pipeline's tasklets and the bytes of its rings.
@@ -111,9 +113,7 @@ where
         _ => Pace::Several,
     };
     wiring.observed = rings.observed();
-    let deployed = run.version.deploy::<R, W, _, _>(pipeline, input, beginning);
-    // Otherwise senders would wait for a run that does not begin.
-    let output = deployed.inspect_err(|_| run.version.wiring.shared.stop())?;
+    let output = run.version.deploy::<R, W, _, _>(pipeline, input, beginning)?;
     Ok(Wired { run, output, fork })
 }
 
@@ -133,6 +133,7 @@ fn wire_source<T: Item>(
         }
         None => Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), cores.usable))),
     };
+    let stop = StopOnDrop(Some(shared.clone()));
     let mut version = planned.wiring(rings, threads != Threads::Workers, shared, 0);
     let first = rings.beginning().map_or(SequenceNumber(0), Start::at);
     let (producer, input) =
@@ -146,7 +147,7 @@ fn wire_source<T: Item>(
     let connected = connect(SourceRing::new(producer, fork.clone()), wiring);
     let Connected { end, feed } = connected.map_err(|error| RunError::Spawn(error.to_string()))?;
     wiring.end_source.clone_from(&end);
-    let run = WiredRun { version, threads, first, cores, feeding, feed, end_source: end };
+    let run = WiredRun { version, threads, first, cores, feeding, feed, end_source: end, stop };
     Ok((run, input, AnyFork::of(fork)))
 }
 
@@ -270,7 +271,7 @@ impl<R> Wired<R> {
 impl WiredRun {
     /// Starts the workers of a run that can be upgraded if it has `ends`.
     fn start(self, rings: &Rings, ends: Option<Ends>) -> Result<Started, RunError> {
-        let WiredRun { version, threads, first, cores, feeding, feed, end_source } = self;
+        let WiredRun { version, threads, first, cores, feeding, feed, end_source, mut stop } = self;
         let inline = threads != Threads::Workers;
         let Version { wiring, ring_bytes } = version;
         let Wiring { shared, mut tasklets, side_sinks, plan, source, batch, reactor, .. } = wiring;
@@ -316,6 +317,7 @@ impl WiredRun {
             inline,
         };
         let started = Started { pool, present, end_source, cores, inline, ends, site };
+        stop.leave_to_run();
         for (at, next) in rings.upgrades() {
             let change = next.change(started.ends.as_ref(), started.site.clone()).map_err(RunError::Upgrade)?;
             started.pool.shared.marks.plan_change(at, change);

@@ -1,5 +1,6 @@
 mod broken;
 mod cost;
+mod limit;
 mod step;
 mod turns;
 
@@ -32,6 +33,8 @@ pub(crate) struct Task {
     clock: usize,
     /// Whether its output has another clock.
     renumbers: bool,
+    /// Whether the tasklets of its stage claim runs of its input. Those of other stages all pass every number.
+    pub(crate) claims_runs: bool,
     /// The version beside the run's that it belongs to.
     pub(crate) shadow: Option<Arc<ShadowState>>,
     /// Set once its step or its drop has panicked.
@@ -60,6 +63,8 @@ pub(crate) struct Task {
     /// How long a step may take; none for a tasklet with a thread of its own.
     pub(crate) budget: Option<Duration>,
     pub(crate) overruns: AtomicU64,
+    /// The most numbers of its next step.
+    limit: limit::Limit,
     /// The stage in whose loop it is.
     pub(crate) fused_into: Option<String>,
     /// The number of keys it holds.
@@ -69,7 +74,7 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(
-        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls }: Named,
+        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls, .. }: Named,
         clock: usize,
         budgets: Option<&Budgets>,
         plan: &Plan,
@@ -82,12 +87,14 @@ impl Task {
             fused_into,
             keys,
             overruns: AtomicU64::new(0),
+            limit: limit::Limit::unknown(),
             name,
             home,
             side_output,
             order,
             clock,
             renumbers: role.renumbers(plan),
+            claims_runs: role.claims_runs(plan),
             shadow: None,
             broken: AtomicBool::new(false),
             around,

@@ -60,7 +60,12 @@ impl Progress {
 
 /// A running stage: its step never blocks, and moves at most one batch.
 pub(crate) trait Tasklet: Send {
-    fn step(&mut self) -> Progress;
+    /// Moves at most this many numbers.
+    fn step(&mut self, most: usize) -> Progress;
+
+    /// Called now and then between two steps, also while numbers keep coming: what it holds for a reader outside the
+    /// run goes there.
+    fn pause(&mut self) {}
 
     /// The number at which user code panicked in the last step.
     fn failed_at(&self) -> Option<u64>;

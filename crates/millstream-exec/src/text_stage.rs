@@ -161,16 +161,17 @@ impl<F: Fill> AtMarks for TextStage<F> {
 }
 
 impl<F: Fill> Tasklet for TextStage<F> {
-    fn step(&mut self) -> Progress {
-        let mut left = self.batch;
+    fn step(&mut self, most: usize) -> Progress {
+        let most = self.batch.min(most);
+        let mut left = most;
         while left > 0 {
             match self.move_batch(left) {
                 0 => break,
                 moved => left -= moved,
             }
         }
-        if left < self.batch {
-            return Progress::moved(self.batch - left);
+        if left < most {
+            return Progress::moved(most - left);
         }
         self.output.sweep();
         let (fill, end) = (&mut self.fill, EndSlot::of::<F::Density>());
@@ -220,9 +221,9 @@ impl<F: Fill> AtMarks for GroupTextStage<F> {
 }
 
 impl<F: Fill> Tasklet for GroupTextStage<F> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         let shared = &self.shared;
-        let moved = self.fill.fill_run(&mut self.writer, self.batch, || shared.signal.notify());
+        let moved = self.fill.fill_run(&mut self.writer, self.batch.min(most), || shared.signal.notify());
         if moved > 0 {
             return Progress::moved(moved);
         }

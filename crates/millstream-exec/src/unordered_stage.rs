@@ -159,7 +159,7 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
     Fut: Future<Output: Item> + Send,
 {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, _: usize) -> Progress {
         let progress = self.move_batch();
         self.holds.store(self.arrivals.len() > 0, Ordering::Relaxed);
         // Wake-ups in the meantime did not notify; they count as work.
@@ -276,7 +276,7 @@ mod tests {
         };
         feed(0..3);
         feed(3..5);
-        stage.step();
+        stage.step(usize::MAX);
         // 0 is in flight, so the mark after 2 is not to be passed, and nothing after it is begun.
         assert_eq!(read(&mut outputs), [1, 2]);
         assert_eq!((stage.pass(), stage.arrivals.len()), (None, 1));
@@ -285,10 +285,10 @@ mod tests {
             gate.0 = true;
             gate.1.take().unwrap().wake();
         }
-        stage.step();
+        stage.step(usize::MAX);
         assert_eq!(outputs.batch(1).map(|batch| batch.iter().flatten().copied().collect()), Some(vec![0]));
         assert!(stage.pass().is_some());
-        stage.step();
+        stage.step(usize::MAX);
         assert_eq!(outputs.mark().map(|mark| (mark.at.0, mark.id)), Some((3, 7)));
         assert_eq!(read(&mut outputs), [3, 4]);
     }

@@ -23,7 +23,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The clock of the numbers it reads. The sink of a side output has the clock of the stage before it.
+    /// The clock of the numbers it reads; none for the sink of a side output, whose place is not in the role.
     pub(crate) fn clock(self, plan: &Plan) -> Option<usize> {
         let ring = match self {
             Role::Source => return Some(0),
@@ -39,6 +39,13 @@ impl Role {
         let Role::Stage(stage) = self else { return false };
         let writes = plan.stages.get(stage).and_then(|stage| plan.rings.get(stage.writes));
         writes.is_some_and(|ring| self.clock(plan).is_some_and(|clock| clock != ring.clock))
+    }
+
+    /// Whether it is one of several tasklets that claim runs of the input, as in a `shard`. Those with a state for each
+    /// key all pass every number.
+    pub(crate) fn claims_runs(self, plan: &Plan) -> bool {
+        let Role::Stage(stage) = self else { return false };
+        plan.stages.get(stage).is_some_and(|stage| stage.tasklets > 1 && stage.keys.is_none())
     }
 }
 

@@ -114,14 +114,16 @@ pub(crate) struct Named {
     pub(crate) keys: Option<Arc<AtomicU64>>,
     /// The counters of its failures, if its function can fail.
     pub(crate) calls: Option<Arc<Calls>>,
+    /// The clock of the numbers it reads, where its role does not say it.
+    pub(crate) clock: Option<usize>,
 }
 
 impl Named {
     /// A tasklet that is not a stage of the plan.
     pub(crate) fn apart(name: String, role: Role, order: usize, tasklet: Box<dyn Tasklet>) -> Self {
         let home = Home::Workers;
-        let (side_output, around, fused_into, keys, calls) = (false, None, None, None, None);
-        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls }
+        let (side_output, around, fused_into, keys, calls, clock) = (false, None, None, None, None, None);
+        Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls, clock }
     }
 }
 
@@ -264,8 +266,8 @@ impl Wiring {
         let (calls, role) = (self.calls.take(), Role::Stage(stage));
         let first = self.next_order();
         let named = |(order, tasklet)| {
-            let (name, calls) = (name.clone(), calls.clone());
-            Named { name, role, order, tasklet, home, side_output, around, fused_into: None, keys: None, calls }
+            let calls = calls.clone();
+            Named { side_output, around, calls, home, ..Named::apart(name.clone(), role, order, tasklet) }
         };
         self.tasklets.extend((first..).zip(tasklets).map(named));
     }
@@ -366,11 +368,17 @@ impl Wiring {
         self.tasklets.push(Named::apart(name.to_owned(), role, order, tasklet));
     }
 
-    /// Adds the sink of a side output. It has a thread of its own, since it may wait.
-    pub(crate) fn side_sink(&mut self, name: String, tasklet: Box<dyn Tasklet>) {
+    /// Adds the sink of a side output that reads this ring of the plan. It has a thread of its own, since it may wait.
+    pub(crate) fn side_sink(&mut self, name: String, reads: Option<usize>, tasklet: Box<dyn Tasklet>) {
         let home = if self.inline { Home::Workers } else { Home::Thread };
+        let clock = reads.and_then(|ring| self.plan.rings.get(ring)).map(|ring| ring.clock);
         let sink = Named::apart(name, Role::SideOutput, self.next_order(), tasklet);
-        self.tasklets.push(Named { home, side_output: true, around: self.scope.around, ..sink });
+        self.tasklets.push(Named { home, side_output: true, around: self.scope.around, clock, ..sink });
+    }
+
+    /// The ring that the stage that is deployed now writes.
+    pub(crate) fn written(&self) -> Option<usize> {
+        self.lookup.at(&self.scope.id).map(|stage| self.plan.stages[stage].writes)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::machine::{Account, MigrationBackoff};
 use crate::pool::Pool;
 use crate::pool::placing::review;
 use crate::pool::roster::Roster;
+use crate::pool::sink_pauses::SinkPauses;
 use crate::shared::Shared;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -78,7 +79,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     let mut busy = true;
     let mut moves = MigrationBackoff::new();
     let mut watch = Watch { last: None, closely: CLOSELY };
-    let mut account = Account::open();
+    let (mut account, mut pauses) = (Account::open(), SinkPauses::default());
     while !pool.finished() {
         if pool.version() != version {
             version = pool.version();
@@ -161,6 +162,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 signal.notify_progress();
                 rounds = rounds.wrapping_add(1);
                 let now = watch.look();
+                pool.pause_sinks(&roster, group.clone(), now, &mut pauses);
                 if watch.was_long() {
                     let waited = account.settle(now, worker, &pool.accounts);
                     pool.shared.idle.waited_for_core(waited);

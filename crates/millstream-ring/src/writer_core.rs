@@ -60,7 +60,8 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
     /// chunk. Returns how many it passed: 0 if nothing is published or the output has no room. `mine` is whether `work`
     /// returns a value for a slot.
     ///
-    /// If `work` panics, this writer is broken: it stops for good, and no reader sees this number or a later one.
+    /// If `work` panics, this writer is broken: it has passed the numbers before, stops for good, and no reader sees
+    /// this number or a later one.
     ///
     /// # Safety
     ///
@@ -91,7 +92,9 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
         let len = slots.contiguous(first, batch.len() as u64) as usize;
         batch.truncate(len);
         let (chunk, cells) = (batch.chunk(), slots.cells(first));
-        let mut visit = Visit { n: first, visiting: &mut self.visiting };
+        // The numbers before a panic are all filled: readers see them.
+        let passing = Passing { writer: self.index, keyed_writers: &self.keyed_writers };
+        let mut visit = Visit { n: first, visiting: &mut self.visiting, passing: Some(passing) };
         for i in 0..len {
             visit.n = first + i as u64;
             let Some(value) = work(visit.n, &chunk, i) else { continue };
@@ -149,7 +152,7 @@ impl<F: RingLayout, S: Item> WriterCore<F, S> {
             end.keep();
             return false;
         }
-        let visit = Visit { n: position, visiting: &mut self.visiting };
+        let visit = Visit { n: position, visiting: &mut self.visiting, passing: None };
         let mine = work(position, &end);
         std::mem::forget(visit);
         if let Some(last) = mine {
@@ -231,10 +234,20 @@ impl<S: Item> Copies<'_, S> {
 struct Visit<'a> {
     n: u64,
     visiting: &'a mut Option<u64>,
+    passing: Option<Passing<'a>>,
+}
+
+/// The cursor with which a writer passes numbers.
+struct Passing<'a> {
+    writer: usize,
+    keyed_writers: &'a KeyedWriters,
 }
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
         *self.visiting = Some(self.n);
+        if let Some(Passing { writer, keyed_writers }) = &self.passing {
+            keyed_writers.pass(*writer, self.n);
+        }
     }
 }

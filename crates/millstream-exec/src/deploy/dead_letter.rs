@@ -97,6 +97,6 @@ where
     let name = format!("{}.dead-letters", deliver.name);
     let tell = each(move |number, dead: &Boxed<A, E>| deliver.deliver(number, dead));
     let sink = SinkTasklet::new(dead, tell, wiring.batch, Left::nothing());
-    wiring.side_sink(name, Box::new(sink));
+    wiring.side_sink(name, wiring.written(), Box::new(sink));
     judged.seen::<lens::Right>()
 }

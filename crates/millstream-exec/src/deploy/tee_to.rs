@@ -10,7 +10,8 @@ impl<R: RingRunner, A: RingShape<R>, K: Sink<A> + Clone + Sync> Deploy<RingBacke
     fn deploy(&self, input: Reader<A>, wiring: &mut Wiring) -> Reader<A> {
         let left = Left::nothing();
         let sink = SinkTasklet::new(input.fork(), self.sink.clone(), wiring.batch, left.clone());
-        wiring.side_sink(self.name.clone(), Box::new(sink));
+        let reads = wiring.side_sinks.planned_next(&wiring.plan);
+        wiring.side_sink(self.name.clone(), reads, Box::new(sink));
         wiring.side_sinks.add(&self.name, left);
         input
     }

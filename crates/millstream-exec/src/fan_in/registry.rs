@@ -40,6 +40,8 @@ struct State<T: Item> {
     held: usize,
     /// No further producer is accepted.
     closed: bool,
+    /// The run has ended all rings: it drains, or a stage has ended the stream.
+    ended: bool,
     /// The producers that ended by a panic, if that ends only the producer.
     panics: ProducerPanics,
 }
@@ -61,6 +63,7 @@ impl<T: Item> Registry<T> {
             begun: 0,
             held: 0,
             closed: false,
+            ended: false,
             panics: ProducerPanics::default(),
         };
         let (state, version, cuts) = (Mutex::new(state), AtomicU64::new(0), Cuts::default());
@@ -181,6 +184,12 @@ impl<T: Item> Registry<T> {
         state.closed && state.arrived.is_empty()
     }
 
+    /// Whether the run has ended all rings, and all were met: producers may have had more values.
+    pub(super) fn is_ended(&self) -> bool {
+        let state = self.lock();
+        state.ended && state.arrived.is_empty()
+    }
+
     /// Whether this producer has begun.
     pub(super) fn has_begun(&self, producer: u32) -> bool {
         producer < self.lock().begun
@@ -191,7 +200,7 @@ impl<T: Item> ExternalSource for Registry<T> {
     /// Ends every ring at once, even during a send.
     fn end(&self) {
         let mut state = self.lock();
-        state.closed = true;
+        (state.closed, state.ended) = (true, true);
         self.close_shared();
         state.gates.iter().for_each(|(_, gate)| gate.close());
     }

@@ -177,35 +177,47 @@ impl<T: Item> Lanes<T> {
         room: usize,
         registry: &Registry<T>,
     ) -> Result<Choice, String> {
-        let Some((producer, left)) = now.take().or_else(|| runs.next()) else { return Ok(Choice::Ended) };
-        *now = Some((producer, left));
-        // New lanes are appended.
-        self.met = self.all.last().map_or(self.met, |last| self.met.max(last.producer + 1));
-        let Some(lane) = self.all.iter().position(|lane| lane.producer == producer) else {
-            return self.without_lane(producer, left, registry);
-        };
-        let candidate = &mut self.all[lane];
-        let ready = candidate.receiver.ready().min(left).min(room as u64);
-        if ready == 0 {
-            if candidate.ended() {
-                let given = candidate.receiver.taken();
-                return Err(format!(
-                    "the record has {left} more values of producer {producer}, which ended after {given}"
-                ));
+        // Loaded first: what was accepted is visible then.
+        let ended = registry.is_ended();
+        loop {
+            let Some((producer, left)) = now.take().or_else(|| runs.next()) else { return Ok(Choice::Ended) };
+            *now = Some((producer, left));
+            // New lanes are appended.
+            self.met = self.all.last().map_or(self.met, |last| self.met.max(last.producer + 1));
+            let lane = self.all.iter().position(|lane| lane.producer == producer);
+            let ready = lane.map_or(0, |lane| self.all[lane].receiver.ready().min(left));
+            match lane {
+                Some(lane) if ready > 0 => {
+                    return Ok(Choice::Take { lane, most: ready.min(room as u64) as usize });
+                }
+                // The producer was cut off before it had sent them. What others have sent comes in their order.
+                _ if ended => *now = None,
+                Some(lane) => return self.without_value(lane, left, registry),
+                None => return self.without_lane(producer, left, registry),
             }
-            self.remove_empty(producer, registry);
-            return Ok(Choice::Nothing);
         }
-        Ok(Choice::Take { lane, most: ready as usize })
+    }
+
+    /// The record names a producer of which no value is there.
+    fn without_value(&mut self, lane: usize, left: u64, registry: &Registry<T>) -> Result<Choice, String> {
+        let candidate = &mut self.all[lane];
+        let producer = candidate.producer;
+        // The run may have ended its ring just now.
+        if candidate.ended() && !registry.is_ended() {
+            let given = candidate.receiver.taken();
+            return Err(format!("the record has {left} more values of producer {producer}, which ended after {given}"));
+        }
+        self.remove_empty(producer, registry);
+        Ok(Choice::Nothing)
     }
 
     /// The record names a producer without a lane: it is still to come, or is gone, or never comes.
     fn without_lane(&mut self, producer: u32, left: u64, registry: &Registry<T>) -> Result<Choice, String> {
-        if producer < self.met {
+        if producer < self.met && !registry.is_ended() {
             return Err(format!("the record has {left} more values of producer {producer}, which has ended"));
         }
         self.remove_empty(producer, registry);
-        if registry.has_begun(producer) || !registry.over() {
+        if registry.has_begun(producer) || !registry.over() || registry.is_ended() {
             return Ok(Choice::Nothing);
         }
         Err(format!("the record has {left} values of producer {producer}, which does not exist"))

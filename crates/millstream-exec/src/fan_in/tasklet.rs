@@ -74,12 +74,12 @@ struct Laid {
 }
 
 impl<T: Item, O: ItemFormat<T>> Tasklet for MergeTasklet<T, O> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         let laid = self.lay();
         if self.ended {
             return self.end(0, laid);
         }
-        let claim = match self.output.try_claim(&self.shared.marks, self.batch) {
+        let claim = match self.output.try_claim(&self.shared.marks, self.batch.min(most)) {
             Err(_) => return Progress::DONE,
             Ok(None) => return Progress { worked: laid.any, ..Progress::NONE },
             Ok(Some(claim)) => claim,

@@ -66,7 +66,7 @@ impl<T: Item> Output<T> {
 pub(crate) struct SweepTasklet<T: Item>(pub(crate) Output<T>);
 
 impl<T: Item> Tasklet for SweepTasklet<T> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, _: usize) -> Progress {
         self.0.sweep();
         // Taking the lock of the senders at each step before END would hold them up.
         if self.0.shared.source_has_ended() && self.0.is_swept() { Progress::DONE } else { Progress::NONE }

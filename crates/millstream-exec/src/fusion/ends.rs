@@ -146,7 +146,7 @@ impl<T: Item, I: Iterator<Item = T> + Send + 'static> LentSource<T, I> {
 }
 
 impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         let elsewhere = self.link.has_passed_source();
         let Some(mut lent) = self.source.try_lock() else { return Progress { elsewhere, ..Progress::NONE } };
         let progress = match lent.as_mut() {
@@ -154,7 +154,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for LentSource<T, I> {
             Some(source) if self.link.takes_source() && !source.ends() => {
                 Progress { worked: source.lay(), ..Progress::NONE }
             }
-            Some(source) => source.step(),
+            Some(source) => source.step(most),
         };
         drop(lent);
         Progress { elsewhere, worked: progress.worked | self.link.is_awaited(), ..progress }
@@ -218,15 +218,21 @@ impl<A: RingLayout, K: Sink<A>> AtMarks for LentSink<A, K> {
 }
 
 impl<A: RingLayout, K: Sink<A>> Tasklet for LentSink<A, K> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         if self.link.has_passed_sink() {
             // More may be there: it is not yet the time for a pause.
             return Progress { elsewhere: true, ..Progress::NONE };
         }
         let Some(mut lent) = self.sink.try_lock() else { return Progress::NONE };
-        let progress = lent.as_mut().map_or(Progress::DONE, Tasklet::step);
+        let progress = lent.as_mut().map_or(Progress::DONE, |sink| sink.step(most));
         drop(lent);
         Progress { worked: progress.worked | self.link.is_awaited(), ..progress }
+    }
+
+    fn pause(&mut self) {
+        if let Some(mut lent) = self.sink.try_lock() {
+            lent.iter_mut().for_each(Tasklet::pause);
+        }
     }
 
     fn at_marks(&mut self) -> Option<&mut dyn AtMarks> {

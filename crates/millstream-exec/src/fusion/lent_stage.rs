@@ -38,9 +38,9 @@ impl LentStage {
 }
 
 impl Tasklet for LentStage {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         if let Some(own) = &mut self.own {
-            return own.step();
+            return own.step(most);
         }
         let Some(mut lent) = self.stage.try_lock() else { return Progress::NONE };
         let Some(Passer { tasklet, passed }) = lent.as_mut() else { return Progress::DONE };
@@ -50,7 +50,7 @@ impl Tasklet for LentStage {
         if self.is_first && self.link.takes_ring() {
             return Progress { elsewhere, ..Progress::NONE };
         }
-        let progress = tasklet.step();
+        let progress = tasklet.step(most);
         drop(lent);
         Progress { elsewhere, worked: progress.worked | self.link.is_awaited(), ..progress }
     }

@@ -289,14 +289,14 @@ impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Whole<A, O, P, W>
 }
 
 impl<A: Shape, O: RingLayout, P: Passage<A, O>, W: RunEnds<O>> Tasklet for Whole<A, O, P, W> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         (self.at, self.failed) = (At::Stage, None);
         let one = self.shared.has_one_worker();
         if one && !Self::TAKES_VALUES && self.before.is_empty() && self.link.takes() {
             // Its stage would read the source's ring.
             return self.go_past();
         }
-        let progress = self.last.step();
+        let progress = self.last.step(most);
         if !one {
             return Progress { worked: progress.worked | self.link.rest().worked, ..progress };
         }

@@ -118,7 +118,7 @@ mod tests {
     struct Mover;
 
     impl Tasklet for Mover {
-        fn step(&mut self) -> Progress {
+        fn step(&mut self, _: usize) -> Progress {
             Progress::moved(1 << 20)
         }
 

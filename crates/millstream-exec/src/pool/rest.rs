@@ -91,9 +91,11 @@ impl Pool {
     }
 }
 
-/// The tasklets that may have work left: all but the stage that failed and the stages it reads.
+/// The tasklets that may have work left: all but the one that failed and the stages it reads. Of a stage whose tasklets
+/// claim runs of numbers none goes on: it would claim numbers behind the run that has failed.
 fn rest_of(roster: &Roster, failed: FailedAt) -> impl Iterator<Item = &Task> {
     let broken: Vec<Role> = roster.tasks.iter().filter(|task| task.is_broken()).map(|task| task.watched.role).collect();
-    let left = move |task: &&Task| task.has_rest(failed) && !broken.contains(&task.watched.role);
+    let is_broken = move |task: &Task| task.is_broken() || task.claims_runs && broken.contains(&task.watched.role);
+    let left = move |task: &&Task| task.has_rest(failed) && !is_broken(task);
     roster.tasks.iter().map(|task| &**task).filter(left)
 }

@@ -91,7 +91,7 @@ pub(super) fn tasks(
 ) -> Vec<Arc<Task>> {
     let mut clock = 0;
     let task = |tasklet: Named| {
-        clock = tasklet.role.clock(plan).unwrap_or(clock);
+        clock = tasklet.role.clock(plan).or(tasklet.clock).unwrap_or(clock);
         Arc::new(Task::new(tasklet, clock, budgets, plan, passes))
     };
     tasklets.into_iter().map(task).collect()

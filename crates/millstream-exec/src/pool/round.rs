@@ -3,6 +3,7 @@
 
 use super::Pool;
 use super::roster::Roster;
+use super::sink_pauses::SinkPauses;
 use crate::task::Task;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -55,6 +56,18 @@ impl Pool {
             round.moved += self.catch_up(roster, group, begun + CATCH_UP, clock);
         }
         round
+    }
+
+    /// Lets the sinks of the group pause, if it is time.
+    pub(crate) fn pause_sinks(&self, roster: &Roster, group: Range<usize>, now: Instant, pauses: &mut SinkPauses) {
+        if !pauses.are_due(now) {
+            return;
+        }
+        for task in roster.cooperative[group].iter().flatten().map(|index| &*roster.tasks[*index]) {
+            if task.pause(&self.shared).is_some_and(|progress| progress.done) {
+                self.is_done(task);
+            }
+        }
     }
 
     /// After a complete round, runs rounds without the group's first tasklet, until less than a batch waits between
@@ -184,7 +197,7 @@ mod tests {
     }
 
     impl Tasklet for Mover {
-        fn step(&mut self) -> Progress {
+        fn step(&mut self, _: usize) -> Progress {
             let full = self.output.as_ref().is_some_and(|waiting| waiting.load(Ordering::Relaxed) == SLOTS);
             let empty = self.input.as_ref().is_some_and(|waiting| waiting.load(Ordering::Relaxed) == 0);
             let jammed = self.output.is_none() && self.jammed.load(Ordering::Relaxed) == 1;

@@ -14,6 +14,8 @@ pub(crate) fn step_by_seed(pool: &Pool, seed: u64) {
         let roster = pool.roster();
         let tasks = roster.tasks.len();
         let chosen = random.below(tasks as u64) as usize;
+        // How long a step took would be a part of the order.
+        roster.tasks[chosen].lift_limit();
         if pool.step(&roster, chosen, &mut None) != Some(0) {
             idle = 0;
             continue;

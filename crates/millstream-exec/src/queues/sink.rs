@@ -2,11 +2,15 @@ use super::control::Activity;
 use super::message::Queue;
 use super::queue_shape::QueueShape;
 use super::wiring::Work;
-use crate::sink::Sink;
+use crate::sink::{PAUSES, Sink};
 use crate::sink_tasklet::{Left, Seen};
 use millstream_core::failure::fail;
 use millstream_core::{SequenceNumber, ToOwnedItem};
 use std::sync::Arc;
+use std::time::Instant;
+
+/// The clock is read once for this many values.
+const LOOKS: u64 = 16;
 
 /// The end of a run: a sink that sees every value, with its number.
 pub(crate) struct SinkThread<A: QueueShape, K> {
@@ -28,6 +32,7 @@ impl<A: QueueShape, K> SinkThread<A, K> {
 impl<A: QueueShape, K: Sink<A>> Work for SinkThread<A, K> {
     fn run(&mut self, activity: &Activity) {
         let Some(sink) = self.sink.as_mut() else { return };
+        let (mut paused, mut taken) = (Instant::now(), 0_u64);
         while let Some(message) = self.input.take(activity) {
             let at = message.at();
             self.next = at.number;
@@ -35,7 +40,12 @@ impl<A: QueueShape, K: Sink<A>> Work for SinkThread<A, K> {
                 sink.put(SequenceNumber(at.number), A::lend(&value)).unwrap_or_else(|error| fail(error));
                 self.values += 1;
             }
-            if at.end || self.input.len() == 0 {
+            taken += 1;
+            let late = taken.is_multiple_of(LOOKS) && paused.elapsed() >= PAUSES;
+            if late {
+                paused = Instant::now();
+            }
+            if late || at.end || self.input.len() == 0 {
                 sink.pause().unwrap_or_else(|error| fail(error));
             }
             self.next = at.number + u64::from(!at.end);

@@ -60,8 +60,10 @@ impl Task {
         if self.has_retired() && !self.goes_on(&mut **tasklet, shared) {
             return Some(Progress::NONE);
         }
+        let most = self.limit.most();
+        let begun = (most == 1 && clock.is_none()).then(Instant::now);
         let step = || {
-            let mut progress = tasklet.step();
+            let mut progress = tasklet.step(most);
             if shared.marks.under_way() && !progress.done {
                 progress.worked |= self.pass_marks(&mut **tasklet, shared);
             }
@@ -72,6 +74,9 @@ impl Task {
             Err(payload) => return Some(self.broken_step(occupant, shared, clock, payload)),
         };
         self.count(progress, &mut **tasklet, shared, clock);
+        if let Some(begun) = begun {
+            self.limit.note(progress.moved, begun.elapsed());
+        }
         if progress.done || progress.worked {
             return Some(self.finish_step(occupant, progress, None, shared));
         }
@@ -83,13 +88,29 @@ impl Task {
         Some(progress)
     }
 
+    /// Lets the tasklet pause, unless another thread holds the lock, or the run is stopped. Returns its progress if it
+    /// has failed.
+    pub(crate) fn pause(&self, shared: &Shared) -> Option<Progress> {
+        let mut occupant = self.try_lock()?;
+        if shared.stopped() || self.is_left_over() {
+            return None;
+        }
+        let tasklet = occupant.as_mut()?;
+        let failure = caught(|| tasklet.pause()).err()?;
+        Some(self.broken_step(occupant, shared, &mut None, failure))
+    }
+
     /// Counts what a step moved, and how long it took.
     #[inline]
     fn count(&self, progress: Progress, tasklet: &mut dyn Tasklet, shared: &Shared, clock: &mut Option<Instant>) {
         if let Some(begun) = clock {
             let ended = Instant::now();
             let timed = if progress.untimed { 0 } else { progress.moved };
-            self.time(timed as u64, ended.duration_since(*begun));
+            let took = ended.duration_since(*begun);
+            self.time(timed as u64, took);
+            if !progress.untimed {
+                self.limit.note(progress.moved, took);
+            }
             *begun = ended;
         }
         let elsewhere = if progress.elsewhere { tasklet.passed_elsewhere() } else { 0 };

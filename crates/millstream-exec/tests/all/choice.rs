@@ -170,7 +170,8 @@ fn a_lane_passes_one_that_is_held() -> bool {
     }
     let produced: Vec<_> = counters.rings.iter().map(|ring| ring.produced).collect();
     drop(go);
-    assert_eq!(produced[2..], [0, 0]);
+    // The right lane is held at number 1.
+    assert!(produced[2..].iter().all(|numbers| *numbers <= 1), "{produced:?}");
     assert_eq!(run.wait().unwrap().0, 100);
     passed
 }

@@ -6,6 +6,8 @@ mod as_the_model;
 #[cfg(feature = "queues")]
 mod at_end;
 mod batches;
+mod before_failures;
+mod begin_and_end;
 mod borrowed_keys;
 mod bounds;
 #[cfg(feature = "queues")]
@@ -60,6 +62,7 @@ mod run;
 #[cfg(feature = "tower")]
 mod same_bytes;
 mod service;
+mod slow_stages;
 mod source_threads;
 #[cfg(feature = "queues")]
 mod stage_ids;

@@ -315,10 +315,11 @@ fn empty_slots_are_counted_where_they_are_written() {
     // A ring without empty slots reports the published slots, END included.
     assert_eq!([of("source"), of("plain")], [(6001, 0); 2]);
     assert_eq!([of("third"), of("after")], [(6000, 4000); 2]);
-    // The writers of a group divide the input into ever smaller runs, not all of which are examined.
+    // The first steps move few numbers, and the writers of a group divide the input into ever smaller runs, not all of
+    // which are examined.
     for name in ["sixth", "keyed"] {
         let (looked_at, empty) = of(name);
-        assert!(looked_at > 5000 && (empty as f64 / looked_at as f64 - 5.0 / 6.0).abs() < 0.01, "{name}: {empty}");
+        assert!(looked_at > 2000 && (empty as f64 / looked_at as f64 - 5.0 / 6.0).abs() < 0.01, "{name}: {empty}");
     }
     assert_eq!(of("sum"), (6000, 6000));
     assert_eq!(of("sink"), (0, 0));

@@ -13,7 +13,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(120);
 
 /// All values up to the end or the failure.
-fn taken<A: RingShape + ToOwnedItem<Owned = u64>>(mut values: Through<A>) -> (Vec<u64>, Option<String>) {
+pub(crate) fn taken<A: RingShape + ToOwnedItem<Owned = u64>>(mut values: Through<A>) -> (Vec<u64>, Option<String>) {
     let mut all = Vec::new();
     loop {
         match values.try_next() {
@@ -47,12 +47,12 @@ fn streamed<A: RingShape + ToOwnedItem<Owned = u64>>(values: Through<A>) -> (Vec
 }
 
 /// Panics at this number.
-fn fails_at(at: u64) -> impl Fn(&u64) -> u64 + Send + Sync + Clone + 'static {
+pub(crate) fn fails_at(at: u64) -> impl Fn(&u64) -> u64 + Send + Sync + Clone + 'static {
     move |x| if *x == at { resume_unwind(Box::new("broken")) } else { *x }
 }
 
 /// Every way of running a pipeline with a failure at 7 yields these values, and then the error.
-fn come_first<P>(how: &str, pipeline: impl Fn() -> P + Send + 'static, expected: Vec<u64>)
+pub(crate) fn come_first<P>(how: &str, pipeline: impl Fn() -> P + Send + 'static, expected: Vec<u64>)
 where
     P: Deploy<RingBackend> + Arrow<In = Val<u64>, Out: RingShape + ToOwnedItem<Owned = u64>>,
 {

@@ -129,9 +129,9 @@ impl<A: RingLayout> AtMarks for Comparer<A> {
 }
 
 impl<A: RingLayout> Tasklet for Comparer<A> {
-    fn step(&mut self) -> Progress {
+    fn step(&mut self, most: usize) -> Progress {
         let mut moved = 0;
-        while moved < self.batch && !self.state.is_over() && self.compare() {
+        while moved < self.batch.min(most) && !self.state.is_over() && self.compare() {
             moved += 1;
         }
         if self.state.is_over() {

@@ -31,7 +31,9 @@ pub(super) fn named((task, role): &(Arc<Task>, Role)) -> Option<Named> {
     let Task { name, home, side_output, around, order, fused_into, keys, watched, .. } = &**task;
     let (name, fused_into, keys, calls) = (name.clone(), fused_into.clone(), keys.clone(), watched.calls.clone());
     let (role, order, home, side_output, around) = (*role, *order, *home, *side_output, *around);
-    Some(Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls })
+    // What a shadow has of side outputs stays in it.
+    let clock = None;
+    Some(Named { name, role, order, tasklet, home, side_output, around, fused_into, keys, calls, clock })
 }
 
 /// Refuses a pipeline whose effects a shadow would repeat, such as side outputs that it `writes`.

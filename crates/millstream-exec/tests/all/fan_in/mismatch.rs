@@ -2,8 +2,10 @@
 
 use super::{collect, numbered};
 use millstream_core::pipeline;
-use millstream_exec::{FanIn, JobExt, MergeLog, OptionsError, Rings, RunError, Runner, fan_in};
+use millstream_exec::{FanIn, JobExt, MergeLog, OptionsError, Rings, RunError, RunOutcome, Runner, fan_in};
+use millstream_testkit::within;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Why it is refused, before there is a sender.
 fn refused(of: impl Fn() -> FanIn<u64>, rings: &Rings) -> OptionsError {
@@ -67,4 +69,28 @@ fn times_that_fall_are_an_error_also_where_another_rule_takes_them() {
     assert!(taken.is_ok());
     let failed = open(fan_in(1).by_timestamp(|x| *x)).for_each(|_, _| ()).unwrap_err().to_string();
     assert!(failed.contains("producer 0, its number 1: a value of time 4 after one of time 5"), "{failed}");
+}
+
+/// A producer that the run has cut off may have had the values that the record has of it.
+#[test]
+fn a_replay_that_is_drained_yields_what_was_sent() {
+    within(Duration::from_secs(60), || {
+        let choices: MergeLog = [(0, 3), (1, 2)].into_iter().collect();
+        let (senders, poller) = fan_in(2).replay(choices.clone()).open(&Rings::new()).unwrap();
+        senders[0].send_all([1, 2]).unwrap();
+        senders[1].send(3).unwrap();
+        let sent = pipeline::<u64>().from(poller).to_fold(Vec::new(), |all, _, x| all.push(*x));
+        let run = Rings::new().start(sent).unwrap();
+        let (all, report) = run.drain(Duration::MAX).unwrap();
+        assert_eq!((all, report.outcome), (vec![1, 2, 3], RunOutcome::Drained));
+
+        let (senders, mut poller) = fan_in(2).replay(choices).open(&Rings::new()).unwrap();
+        senders[0].send_all([1, 2]).unwrap();
+        senders[1].send(3).unwrap();
+        poller.drain();
+        let mut all = Vec::new();
+        poller.for_each(|_, x: u64| all.push(x)).unwrap();
+        assert_eq!(all, [1, 2, 3]);
+    })
+    .unwrap();
 }
