@@ -51,7 +51,7 @@ pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
 pub use throttle::{Throttle, Throttled, throttle};
 pub use timeout::{Elapsed, Timed, Timeout, timeout};
-pub(crate) use waits::{InSource, Waits};
+pub(crate) use waits::{EndsWithRun, InSource, Waits};
 pub use zip::{Zip, zip};
 
 use self::never_waits::never_waits;
