@@ -71,16 +71,16 @@ impl Task {
         };
         let task = &*tasks[indices[sum.at]];
         let mut occupant = occupants[sum.at].take()?;
-        let (progress, broken) = match (outcome, occupant.as_ref()) {
-            (Err(payload), Some(tasklet)) => task.panicked(shared, &**tasklet, payload),
-            _ => (Progress { done: sum.done, ..Progress::NONE }, None),
-        };
-        // Dropping the tasklet drops its gates, which frees its upstream.
-        let given_up = if progress.done { task.give_up(occupant.take(), shared) } else { None };
         for (index, moved) in indices.iter().zip(&sum.of).filter(|(_, moved)| moved.steps > 0) {
             add(&tasks[*index].moved, moved.numbers);
             add(&tasks[*index].steps, moved.steps);
         }
+        let (progress, broken) = match (outcome, occupant.as_mut()) {
+            (Err(payload), Some(tasklet)) => task.panicked(shared, &mut **tasklet, payload),
+            _ => (Progress { done: sum.done, ..Progress::NONE }, None),
+        };
+        // Dropping the tasklet drops its gates, which frees its upstream.
+        let given_up = if progress.done { task.give_up(occupant.take(), shared) } else { None };
         add(&task.moved, progress.moved as u64);
         drop((occupant, occupants));
         let told = if sum.worked { caught(|| shared.marks.tell(shared)) } else { Ok(()) };
