@@ -4,6 +4,9 @@ mod limit;
 mod step;
 mod turns;
 
+pub(crate) use limit::LONGEST;
+pub(crate) use turns::looks_after;
+
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::lock::try_lock;
