@@ -79,8 +79,8 @@ fn slow_futures_that_are_ready_at_once_come_out_as_they_are_made() {
 fn a_slow_loop_hands_over_each_value_soon() {
     let ahead = most_ahead(|made, ahead| {
         let makes = made.clone();
-        let p = pipeline::<u64>().feedback(0, move |p| {
-            p.map(move |(x, sum): &(u64, u64)| {
+        let p = pipeline::<u64>().feedback(0_u64, move |p| {
+            p.map(move |(x, sum): (&u64, &u64)| {
                 sleep(LONG);
                 makes.fetch_add(1, Ordering::SeqCst);
                 (x + sum, x + sum)
