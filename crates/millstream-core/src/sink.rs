@@ -80,9 +80,11 @@ pub trait Sink<A: Shape>: Send + 'static {
 
     /// Called when no more values are there for now: the time to flush gathered values, so that nothing waits for the
     /// next value. While more are there all the time, it is called about every 20 ms, or after each value that takes
-    /// longer, so that a slow stage's values come out as they are made; on the model, at the end alone. It is also
-    /// called at the end of the stream, and before the sink passes the mark of a snapshot or of an upgrade, and never
-    /// twice for the same slot. After a stop or a failure it is not called, only [`finish`](Sink::finish).
+    /// longer, so that a slow stage's values come out as they are made. Where it takes long itself, it is called more
+    /// seldom then: a tenth of the time is for pauses, at most. On the model it is called at the end alone.
+    ///
+    /// It is also called at the end of the stream, and before the sink passes the mark of a snapshot or of an upgrade,
+    /// and never twice for the same slot. After a stop or a failure it is not called, only [`finish`](Sink::finish).
     ///
     /// # Errors
     ///

@@ -191,12 +191,13 @@ where
         }
     }
 
-    /// Polls, starts and publishes as much as is possible now.
-    fn move_batch(&mut self) -> Progress {
+    /// Polls and publishes as much as is possible now, and starts at most this many futures: their first polls may do
+    /// all of their work.
+    fn move_batch(&mut self, most: usize) -> Progress {
         let mut worked = self.flights.poll_woken(|| self.reactor.enter());
         let (mut started, mut published) = (0, 0);
         loop {
-            let (start, publish) = (self.start(self.batch - started), self.publish(self.batch - published));
+            let (start, publish) = (self.start(most - started), self.publish(self.batch - published));
             if start + publish == 0 {
                 break;
             }
@@ -235,8 +236,8 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
     Fut: Future<Output: Send> + Send,
 {
-    fn step(&mut self, _: usize) -> Progress {
-        let progress = self.move_batch();
+    fn step(&mut self, most: usize) -> Progress {
+        let progress = self.move_batch(self.batch.min(most));
         // Wake-ups in the meantime did not notify; they count as work.
         match self.flights.leave() {
             false if progress.moved == 0 && !progress.done => Progress::WORKED,

@@ -5,6 +5,7 @@
 //! [`Poller`] does the same for a closure, without the second move. Producers come and go in the `Registry`; no value
 //! takes its lock. All rings wake their consumer through the run's one event count.
 
+mod batch;
 mod cuts;
 #[cfg_attr(not(loom), expect(unreachable_pub, reason = "loom tests it"))]
 mod gate;

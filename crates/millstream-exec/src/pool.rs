@@ -14,7 +14,6 @@ mod replace;
 mod rest;
 pub(crate) mod roster;
 mod round;
-pub(crate) mod sink_pauses;
 pub(crate) mod stepping;
 mod visitors;
 

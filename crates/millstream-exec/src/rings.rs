@@ -82,9 +82,10 @@ impl Rings {
     }
 
     /// Sets the most numbers that one step of a stage moves: at least 1. A step moves the numbers that are there; it
-    /// never waits for a batch to fill, and moves fewer where numbers take long, so that it ends within some 10 ms. The
-    /// default is 2048, or a sixteenth of the ring if that is more and the pipeline has a single ring between source
-    /// and sink. Where a stage's items own something, such as a `Vec`, a step moves at most 512.
+    /// never waits for a batch to fill, and moves fewer where numbers take long, so that it ends within some 10 ms.
+    /// Where they begin to take long, that is after one batch. The default is 2048, or a sixteenth of the ring if that
+    /// is more and the pipeline has a single ring between source and sink. Where a stage's items own something, such as
+    /// a `Vec`, a step moves at most 512.
     #[must_use]
     pub fn batch(mut self, most: usize) -> Self {
         self.batch = Some(most);

@@ -8,12 +8,11 @@ mod again;
 mod closure;
 mod collecting;
 mod output;
+mod pauses;
 
 pub use again::{EachRun, again};
 pub use closure::{Each, Fold, OnPause, each, fold};
 pub use collecting::{Collect, CollectSlots, Last, collect, collect_slots, last};
 pub use millstream_core::{Sink, SinkResult};
 pub use output::{Output, WithOutput, with_output};
-
-/// While values keep coming, a sink pauses this often.
-pub(crate) const PAUSES: std::time::Duration = std::time::Duration::from_millis(20);
+pub(crate) use pauses::SinkPauses;

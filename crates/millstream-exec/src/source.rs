@@ -51,7 +51,7 @@ pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
 pub use throttle::{Throttle, Throttled, throttle};
 pub use timeout::{Elapsed, Timed, Timeout, timeout};
-pub(crate) use waits::{InSource, Waits};
+pub(crate) use waits::{EndsWithRun, InSource, Waits};
 pub use zip::{Zip, zip};
 
 use self::never_waits::never_waits;
@@ -250,8 +250,6 @@ pub(crate) struct SourceTasklet<T: Item, I> {
     exhausted: bool,
     /// Whether the iterator is asked for the value after those published.
     asks: bool,
-    /// The number of the first value of the step.
-    begun: u64,
     shared: Arc<Shared>,
     rest: Rest,
 }
@@ -267,14 +265,14 @@ enum Rest {
 impl<T: Item, I> SourceTasklet<T, I> {
     /// The tasklet of an iterator that never waits.
     pub(crate) fn ready(values: I, output: SourceRing<T>, batch: usize, shared: Arc<Shared>) -> Self {
-        SourceTasklet { values, output, batch, exhausted: false, asks: false, begun: 0, shared, rest: Rest::Never }
+        SourceTasklet { values, output, batch, exhausted: false, asks: false, shared, rest: Rest::Never }
     }
 
     /// The tasklet of an iterator that may wait, and with it all tasklets: it takes one value at a time and keeps none
     /// alive while it waits.
     pub(crate) fn waiting(values: I, output: SourceRing<T>, shared: Arc<Shared>) -> Self {
         shared.moves.want();
-        SourceTasklet { values, output, batch: 1, exhausted: false, asks: false, begun: 0, shared, rest: Rest::Over }
+        SourceTasklet { values, output, batch: 1, exhausted: false, asks: false, shared, rest: Rest::Over }
     }
 }
 
@@ -325,7 +323,6 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
             return self.end(0);
         }
         let laid = self.lay();
-        self.begun = self.output.producer.next().0;
         // Numbers follow it, or END.
         let (moved, exhausted) = match self.output.try_claim(&self.shared.marks, self.batch.min(most)) {
             Err(_) => return Progress::DONE,
@@ -351,10 +348,6 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
 
     fn failed_at(&self) -> Option<u64> {
         self.asks.then(|| self.output.producer.next().0)
-    }
-
-    fn moved_before_failure(&self) -> usize {
-        self.failed_at().map_or(0, |at| (at - self.begun) as usize)
     }
 
     fn backlog(&self) -> u64 {

@@ -1,6 +1,6 @@
 use crate::machine::Account;
-use crate::pool::sink_pauses::SinkPauses;
 use crate::pool::{Helping, Pool, Round};
+use crate::sink::SinkPauses;
 use crate::source::InSource;
 use std::sync::{Arc, Weak};
 use std::thread::yield_now;
@@ -72,7 +72,7 @@ impl StagesHere {
             let timed = self.rounds.is_multiple_of(TIMED);
             let Round { moved, met } = pool.round(&roster, roster.everything(), timed);
             if timed {
-                pool.pause_sinks(&roster, roster.everything(), Instant::now(), &mut self.pauses);
+                pool.pause_sinks(roster.tasks_of(roster.everything()), Instant::now(), &mut self.pauses);
             }
             if met && (self.passes_cuts || pool.shared.is_quick()) {
                 // A worker ends its last round.

@@ -4,6 +4,9 @@ mod limit;
 mod step;
 mod turns;
 
+pub(crate) use limit::LONGEST;
+pub(crate) use turns::looks_after;
+
 use crate::budget::Budgets;
 use crate::latency_markers::MarkerPasses;
 use crate::lock::try_lock;
@@ -33,6 +36,8 @@ pub(crate) struct Task {
     clock: usize,
     /// Whether its output has another clock.
     renumbers: bool,
+    /// The number with which it began: of its output, or of its input if it has none.
+    first: u64,
     /// Whether the tasklets of its stage claim runs of its input. Those of other stages all pass every number.
     pub(crate) claims_runs: bool,
     /// The version beside the run's that it belongs to.
@@ -94,6 +99,7 @@ impl Task {
             order,
             clock,
             renumbers: role.renumbers(plan),
+            first: tasklet.probe().at().unwrap_or(0),
             claims_runs: role.claims_runs(plan),
             shadow: None,
             broken: AtomicBool::new(false),

@@ -132,6 +132,11 @@ impl TaskProbe {
         }
     }
 
+    /// The number that it publishes next; for a sink, the one that it reads next.
+    pub(crate) fn at(&self) -> Option<u64> {
+        self.output.as_ref().map(RingProbe::published).or_else(|| self.input.as_ref()?.next())
+    }
+
     /// Whether it waits for other tasklets: for room, or for futures that it has started.
     pub(crate) fn waits(&self) -> bool {
         let next = self.input.as_ref().and_then(InputProbe::next);

@@ -70,11 +70,6 @@ pub(crate) trait Tasklet: Send {
     /// The number at which user code panicked in the last step.
     fn failed_at(&self) -> Option<u64>;
 
-    /// How many numbers it had moved in that step before, if they are known.
-    fn moved_before_failure(&self) -> usize {
-        0
-    }
-
     /// The clock of that number, if it is not that of the input.
     fn failed_on(&self) -> Option<usize> {
         None

@@ -109,12 +109,13 @@ where
         true
     }
 
-    /// Polls, starts and publishes as much as is possible now.
-    fn move_batch(&mut self) -> Progress {
+    /// Polls and publishes as much as is possible now, and starts at most this many futures: their first polls may do
+    /// all of their work.
+    fn move_batch(&mut self, most: usize) -> Progress {
         let mut worked = self.arrivals.poll_woken(|| self.reactor.enter());
         let (mut started, mut published) = (0, 0);
         loop {
-            let (publish, start) = (self.publish(self.batch - published), self.start(self.batch - started));
+            let (publish, start) = (self.publish(self.batch - published), self.start(most - started));
             if start + publish == 0 {
                 break;
             }
@@ -159,8 +160,8 @@ where
     F: for<'a> Fn(A::Ref<'a>) -> Fut + Send + Sync,
     Fut: Future<Output: Item> + Send,
 {
-    fn step(&mut self, _: usize) -> Progress {
-        let progress = self.move_batch();
+    fn step(&mut self, most: usize) -> Progress {
+        let progress = self.move_batch(self.batch.min(most));
         self.holds.store(self.arrivals.len() > 0, Ordering::Relaxed);
         // Wake-ups in the meantime did not notify; they count as work.
         match self.arrivals.leave() {

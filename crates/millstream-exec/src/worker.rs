@@ -8,8 +8,9 @@ use crate::machine::{Account, MigrationBackoff};
 use crate::pool::Pool;
 use crate::pool::placing::review;
 use crate::pool::roster::Roster;
-use crate::pool::sink_pauses::SinkPauses;
 use crate::shared::Shared;
+use crate::sink::SinkPauses;
+use crate::task::{LONGEST, Task};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -46,6 +47,7 @@ const MET_LOOKS: u32 = 100;
 struct Watch {
     last: Option<Instant>,
     closely: u32,
+    too_long: bool,
 }
 
 impl Watch {
@@ -58,11 +60,24 @@ impl Watch {
         self.closely == CLOSELY
     }
 
+    /// Whether a step of the last round may have taken longer than steps are to take.
+    fn was_too_long(&self) -> bool {
+        self.too_long
+    }
+
     /// Reads the clock at the end of a round.
     fn look(&mut self) -> Instant {
+        let before = self.last;
+        let now = self.begins();
+        let took = before.map_or(Duration::ZERO, |before| now.duration_since(before));
+        self.closely = if took > LONG { CLOSELY } else { self.closely.saturating_sub(1) };
+        self.too_long = took > LONGEST;
+        now
+    }
+
+    /// Reads the clock where the next round begins.
+    fn begins(&mut self) -> Instant {
         let now = Instant::now();
-        let long = self.last.is_some_and(|last| now.duration_since(last) > LONG);
-        self.closely = if long { CLOSELY } else { self.closely.saturating_sub(1) };
         self.last = Some(now);
         now
     }
@@ -78,7 +93,7 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
     // Whether this worker was last reported as busy.
     let mut busy = true;
     let mut moves = MigrationBackoff::new();
-    let mut watch = Watch { last: None, closely: CLOSELY };
+    let mut watch = Watch { last: None, closely: CLOSELY, too_long: false };
     let (mut account, mut pauses) = (Account::open(), SinkPauses::default());
     while !pool.finished() {
         if pool.version() != version {
@@ -94,7 +109,8 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
             busy = begins(pool, worker);
             continue;
         }
-        match pool.round(&roster, group.clone(), pool.exact || watch.times(rounds)).moved {
+        let timed = pool.exact || watch.times(rounds);
+        match pool.round(&roster, group.clone(), timed).moved {
             0 if group.is_empty() => {
                 busy = false;
                 watch.last = None;
@@ -161,8 +177,13 @@ pub(crate) fn work(pool: &Arc<Pool>, worker: usize) {
                 (idle, met) = (0, 0);
                 signal.notify_progress();
                 rounds = rounds.wrapping_add(1);
-                let now = watch.look();
-                pool.pause_sinks(&roster, group.clone(), now, &mut pauses);
+                let mut now = watch.look();
+                if watch.was_too_long() && !timed {
+                    roster.tasks_of(group.clone()).for_each(Task::limit_again);
+                }
+                if pool.pause_sinks(roster.tasks_of(group.clone()), now, &mut pauses) {
+                    now = watch.begins();
+                }
                 if watch.was_long() {
                     let waited = account.settle(now, worker, &pool.accounts);
                     pool.shared.idle.waited_for_core(waited);
@@ -238,7 +259,7 @@ fn stand_by(pool: &Pool, worker: usize, version: u64) {
 /// Runs one tasklet that may block, until it is done or the run is stopped.
 pub(crate) fn work_alone(pool: &Arc<Pool>, roster: &Roster, index: usize) {
     let task = &roster.tasks[index];
-    let mut met = 0;
+    let (mut met, mut pauses) = (0, SinkPauses::default());
     let moved = || match pool.step(roster, index, &mut Some(Instant::now())) {
         // A new version of the pipeline may have replaced it.
         Some(0) if !task.done.load(Ordering::Relaxed) => None,
@@ -250,6 +271,7 @@ pub(crate) fn work_alone(pool: &Arc<Pool>, roster: &Roster, index: usize) {
             Some(Some(_)) => {
                 met = 0;
                 pool.shared.signal.notify_progress();
+                pool.pause_sinks(std::iter::once(&**task), Instant::now(), &mut pauses);
             }
             Some(None) => {
                 met = (MET_LOOKS + MET_OFTEN).min(met + 1);

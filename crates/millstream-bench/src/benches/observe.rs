@@ -8,7 +8,7 @@
 mod page;
 
 use crate::failure::Failure;
-use crate::figure::{Figure, Ratio, Results, Unit};
+use crate::figure::{Figure, Ratio, Results, TOLERANCE, Unit};
 use crate::peers;
 use crate::programs::is_here;
 use crate::setting::Setting;
@@ -21,6 +21,9 @@ use std::process::{Command, Stdio};
 
 /// The share of additional instructions that an observed worker may take.
 const OVERHEAD: f64 = 0.01;
+
+/// The mean time between two samples may be a fifth too long or too short, with what a check tolerates.
+const LEAST_SPACING: f64 = 1.0 / 1.2 / (1.0 - TOLERANCE);
 
 /// The time between two samples, in seconds.
 const SPACING: f64 = 1e-3;
@@ -109,7 +112,7 @@ fn times(setting: &Setting) -> Result<Results, Failure> {
     results.figures.push(Figure::new("spacing", "ours", apart.clone(), Unit::Seconds));
     // Samples that come too often are as wrong as those that come too seldom.
     let ratios = apart.iter().map(|apart| (SPACING / apart).min(apart / SPACING)).collect();
-    results.ratios.push(Ratio::new("spacing", "limit", ratios, Some(1.0 / 1.2)));
+    results.ratios.push(Ratio::new("spacing", "limit", ratios, Some(LEAST_SPACING)));
     Ok(results)
 }
 

@@ -1,11 +1,11 @@
-use super::rule::Choice;
+use super::batch::Batch;
 use super::{FanIn, ItemFormat, Merge, MergeTasklet, Opened, Plain, ProducerPanics, Ticks};
 use crate::batching_delay::{BatchingDelay, linger_until};
 use crate::explain::Feed;
 use crate::external_source::{ExternalSource, StopSource};
 use crate::machine::usable_cores;
 use crate::shared::Shared;
-use crate::source::{Closer, Connect, StopOnDrop};
+use crate::source::{Closer, Connect, EndsWithRun, StopOnDrop, Waits};
 use crate::source_ring::SourceRing;
 use crate::wait::IdleStrategy;
 use crate::watched::Role;
@@ -48,6 +48,8 @@ pub struct Poller<T: Item, O: ItemFormat<T> = Plain> {
     linger: BatchingDelay,
     not_before: Option<Instant>,
     idle: Option<Duration>,
+    /// Set while it is asked for the values of a source: those of the run.
+    run: Option<Arc<Waits>>,
     /// A closure has panicked during a poll; which numbers it had received is unknown.
     broken: bool,
     format: PhantomData<O>,
@@ -89,6 +91,7 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
                 linger: BatchingDelay::new(),
                 not_before: None,
                 idle,
+                run: None,
                 broken: false,
                 format: PhantomData,
             },
@@ -144,6 +147,16 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
         self.wait_into(most, &mut f, |f, number, value| f(number, value))
     }
 
+    /// Waits for values, for a source of a run. [`Polled::Ended`] also once the run takes no more values.
+    pub(super) fn poll_in_source(
+        &mut self,
+        ends: &mut EndsWithRun,
+        f: impl FnMut(SequenceNumber, O::Item),
+    ) -> Result<Polled, RunError> {
+        self.run = Some(ends.of_thread(&self.shared));
+        self.poll_for(Duration::MAX, f)
+    }
+
     /// As [`poll_for`](Poller::poll_for), for a function that receives its state.
     fn wait_into<S>(
         &mut self,
@@ -172,6 +185,10 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
             let shared = self.shared.clone();
             let ticket = shared.signal.announce();
             match self.poll_into(state, &mut f) {
+                Ok(Polled::Nothing) if self.run.as_ref().is_some_and(|run| run.ended()) => {
+                    shared.signal.withdraw(ticket);
+                    return Ok(Polled::Ended);
+                }
                 Ok(Polled::Nothing) => {
                     self.linger.forget();
                     let idle = self.idle.map_or(left, |idle| idle.max(Duration::from_millis(1)));
@@ -295,52 +312,6 @@ impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     #[must_use]
     pub fn next_number(&self) -> SequenceNumber {
         SequenceNumber(self.next)
-    }
-}
-
-/// One poll: the merge, and the most values it may take.
-struct Batch<'b, T: Item> {
-    merge: &'b mut Merge<T>,
-    shared: &'b Shared,
-    next: &'b mut u64,
-    most: usize,
-}
-
-impl<T: Item> Batch<'_, T> {
-    /// Calls `f` with the available values, each with its number. Returns an error if the rule cannot go on.
-    #[inline]
-    fn take<O: ItemFormat<T>, S>(
-        self,
-        state: &mut S,
-        mut f: impl FnMut(&mut S, SequenceNumber, O::Item),
-    ) -> Result<Polled, String> {
-        let Batch { merge, shared, next, most } = self;
-        let mut moved = 0;
-        merge.begin();
-        while moved < most && !shared.stopped() {
-            match merge.choose(most - moved)? {
-                Choice::Take { lane, most } => {
-                    let run = merge.take(lane, most);
-                    let (producer, first, len) = (run.producer, run.first, run.values.len());
-                    let number = *next;
-                    run.values.each(state, |state, i, value| {
-                        let i = i as u64;
-                        f(state, SequenceNumber(number + i), O::item(producer, first + i, value));
-                    });
-                    *next = number + len as u64;
-                    moved += len;
-                }
-                Choice::Nothing => break,
-                Choice::Ended => {
-                    merge.end();
-                    if moved == 0 {
-                        return Ok(Polled::Ended);
-                    }
-                    break;
-                }
-            }
-        }
-        Ok(if moved == 0 { Polled::Nothing } else { Polled::Values(moved) })
     }
 }
 

@@ -1,12 +1,11 @@
-use super::{ItemFormat, Plain, Poller};
+use super::{ItemFormat, Plain, Polled, Poller};
 use crate::Source;
 use crate::explain::Feed;
-use crate::source::{Closer, Connect, External};
+use crate::source::{Closer, Connect, EndsWithRun, External};
 use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::Duration;
 
 /// A poller is the source of a job. On [`Rings`](crate::Rings) a worker moves what the producers send into the first
 /// ring of the pipeline; everywhere else it is an iterator, [`PolledValues`].
@@ -26,7 +25,7 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
     const WAITS: bool = true;
 
     fn into_values(self) -> PolledValues<T, O> {
-        PolledValues { poller: self, polled: VecDeque::new() }
+        PolledValues { poller: self, polled: VecDeque::new(), ends: EndsWithRun::default(), ended: false }
     }
 
     fn external(self) -> Result<External<O::Item>, Self> {
@@ -42,8 +41,9 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
     }
 }
 
-/// The values of a [`Poller`], as an iterator. It waits while no value is there, and ends when all senders are gone. A
-/// fan-in can therefore feed any deployment, as any iterator can: queues, or a single thread.
+/// The values of a [`Poller`], as an iterator. It waits while no value is there, and ends when all senders are gone, or
+/// once the run whose source it is takes no more. A fan-in can therefore feed any deployment, as any iterator can:
+/// queues, or a single thread.
 ///
 /// It polls at most a batch of the [`Rings`](crate::Rings) that it was opened with, and keeps it until it is asked for.
 /// Values that were sent and not asked for are dropped with the iterator.
@@ -54,16 +54,18 @@ impl<T: Item, O: ItemFormat<T>> Source<O::Item> for Poller<T, O> {
 pub struct PolledValues<T: Item, O: ItemFormat<T> = Plain> {
     poller: Poller<T, O>,
     polled: VecDeque<O::Item>,
+    ends: EndsWithRun,
+    ended: bool,
 }
 
 impl<T: Item, O: ItemFormat<T>> Iterator for PolledValues<T, O> {
     type Item = O::Item;
 
     fn next(&mut self) -> Option<O::Item> {
-        if self.polled.is_empty() {
-            let polled = self.poller.poll_for(Duration::MAX, |_, value| self.polled.push_back(value));
-            if let Err(error) = polled {
-                fail(error);
+        if self.polled.is_empty() && !self.ended {
+            match self.poller.poll_in_source(&mut self.ends, |_, value| self.polled.push_back(value)) {
+                Ok(polled) => self.ended = polled == Polled::Ended,
+                Err(error) => fail(error),
             }
         }
         self.polled.pop_front()

@@ -71,11 +71,10 @@ impl Cost {
             *self = Cost { most: most.clamp(FIRST, MOST), dear: 0 };
             return false;
         }
-        self.dear += 1;
-        let is_dear = self.dear > 1;
-        if is_dear {
-            *self = Cost::unknown();
-        }
+        let dear = self.dear + 1;
+        let is_dear = dear > 1;
+        // The next one of as many numbers could take as long.
+        *self = if is_dear { Cost::unknown() } else { Cost { most: FIRST, dear } };
         is_dear
     }
 }

@@ -36,6 +36,11 @@ impl Roster {
         self.cooperative.iter().map(|together| together.iter().map(|i| &*self.tasks[*i]))
     }
 
+    /// The tasks of these entries.
+    pub(crate) fn tasks_of(&self, group: Range<usize>) -> impl Iterator<Item = &Task> {
+        self.cooperative[group].iter().flatten().map(|i| &*self.tasks[*i])
+    }
+
     /// The reports of the run's stages and ends. Drops all tasklets, unless a step is in progress and `wait` is false.
     pub(super) fn reports(&self, shared: &Shared, wait: bool) -> Vec<StageReport> {
         let others = |task: &Task| task.shadow.is_some() || task.is_sweeper();

@@ -3,8 +3,8 @@
 
 use super::Pool;
 use super::roster::Roster;
-use super::sink_pauses::SinkPauses;
-use crate::task::Task;
+use crate::sink::SinkPauses;
+use crate::task::{LONGEST, Task, looks_after};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -58,16 +58,23 @@ impl Pool {
         round
     }
 
-    /// Lets the sinks of the group pause, if it is time.
-    pub(crate) fn pause_sinks(&self, roster: &Roster, group: Range<usize>, now: Instant, pauses: &mut SinkPauses) {
+    /// Lets the sinks among these tasks pause, if it is time. Returns whether it was.
+    pub(crate) fn pause_sinks<'t>(
+        &self,
+        tasks: impl Iterator<Item = &'t Task>,
+        now: Instant,
+        pauses: &mut SinkPauses,
+    ) -> bool {
         if !pauses.are_due(now) {
-            return;
+            return false;
         }
-        for task in roster.cooperative[group].iter().flatten().map(|index| &*roster.tasks[*index]) {
+        for task in tasks {
             if task.pause(&self.shared).is_some_and(|progress| progress.done) {
                 self.is_done(task);
             }
         }
+        pauses.note(now, Instant::now());
+        true
     }
 
     /// After a complete round, runs rounds without the group's first tasklet, until less than a batch waits between
@@ -95,8 +102,8 @@ impl Pool {
     }
 
     /// Steps a feedback loop's tasklets in turn, because one number at a time passes through the loop. Stops when
-    /// nothing moves, or after [`TURNS`]. In a timed round the first turns are taken step by step, and the others
-    /// together.
+    /// nothing moves, after [`TURNS`], or if they take long. In a timed round the first turns are taken step by step,
+    /// and the others together.
     fn turns(&self, roster: &Roster, tasks: &[usize], clock: &mut Option<Instant>) -> Round {
         let singly = match clock {
             _ if self.exact => TURNS,
@@ -104,9 +111,10 @@ impl Pool {
             None => 0,
         };
         let mut moved = 0;
+        let until = Instant::now() + LONGEST;
         for turn in 0..TURNS {
             if turn >= singly
-                && let Some(many) = Task::turns(&roster.tasks, tasks, TURNS - turn, &self.shared)
+                && let Some(many) = Task::turns(&roster.tasks, tasks, TURNS - turn, until, &self.shared)
             {
                 many.done.into_iter().for_each(|index| self.is_done(&roster.tasks[index]));
                 // The next step does not begin earlier.
@@ -119,7 +127,7 @@ impl Pool {
                 let Some(step) = self.step(roster, *task, clock) else { return Round { moved, met: true } };
                 moved += step;
             }
-            if moved == before {
+            if moved == before || looks_after(turn) && Instant::now() >= until {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-use super::{Closer, Connect, External, Source};
+use super::{Closer, Connect, EndsWithRun, External, Source};
 use crate::explain::Feed;
 use crate::external_source::StopSource;
 use crate::feed::{Ended, Output};
@@ -79,7 +79,7 @@ impl<T: Item> Source<T> for Receiver<T> {
     const WAITS: bool = true;
 
     fn into_values(self) -> Received<T> {
-        Received(self)
+        Received { receiver: self, ends: EndsWithRun::default() }
     }
 
     fn external(self) -> Result<External<T>, Self> {
@@ -112,19 +112,27 @@ impl<T: Item> Connect<T> for Receiver<T> {
     }
 }
 
-/// The values of a [`channel`], on deployments without rings.
-pub struct Received<T: Item>(Receiver<T>);
+/// The values of a [`channel`], on deployments without rings and in a source that joins several. Once the run takes no
+/// more values, it ends, although senders may still send.
+pub struct Received<T: Item> {
+    receiver: Receiver<T>,
+    ends: EndsWithRun,
+}
 
 impl<T: Item> Iterator for Received<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
-        let Receiver { output, .. } = &self.0;
+        let Receiver { output, .. } = &self.receiver;
         let shared = output.shared();
-        let next = shared.wait_until(|| match output.take_early() {
+        let take = || match output.take_early() {
             Ok(Some(value)) => Some(Ok(Some(value))),
             Ok(None) => shared.failure().map(Err),
             Err(Ended) => Some(Ok(None)),
+        };
+        let next = take().unwrap_or_else(|| {
+            let run = self.ends.of_thread(shared);
+            shared.wait_until(|| take().or_else(|| run.ended().then_some(Ok(None))))
         });
         // There is room again.
         shared.signal.notify();

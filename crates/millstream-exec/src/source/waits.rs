@@ -1,17 +1,21 @@
 //! How a source waits for a time, on a thread that has to end with the run.
 
 use crate::Signal;
+use crate::shared::Shared;
 use std::cell::Cell;
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Wakes a thread that takes values from a source, if the source waits for more than its next value. It ends when the
 /// run takes no more values.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Waits {
     signal: Signal,
     ended: AtomicBool,
+    /// The states of channels for whose values the source waits, by their own signals.
+    channels: Mutex<Vec<Weak<Shared>>>,
     /// If the source has a thread of its own, those of the source that takes its values.
     taker: Option<Arc<Waits>>,
 }
@@ -56,6 +60,20 @@ impl Waits {
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         self.signal.notify();
+        let channels = std::mem::take(&mut *self.channels());
+        channels.iter().filter_map(Weak::upgrade).for_each(|channel| channel.wake());
+    }
+
+    /// From now on the end wakes also a thread that waits by the signal of this channel. If it has ended before, that
+    /// thread sees it as soon as it looks.
+    fn wake_at_end(&self, channel: &Arc<Shared>) {
+        let mut channels = self.channels();
+        channels.retain(|known| known.strong_count() > 0);
+        channels.push(Arc::downgrade(channel));
+    }
+
+    fn channels(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn ended(&self) -> bool {
@@ -93,6 +111,29 @@ impl Waits {
     pub(crate) fn sleep(&self, start: Instant, time: Duration) -> bool {
         let over = || if start.elapsed() >= time { Ok(()) } else { Err(start.checked_add(time)) };
         self.until(over).is_some()
+    }
+}
+
+impl fmt::Debug for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waits").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+/// How a thread that waits for the values of a channel, in the source of a run that takes other values as well, ends
+/// with that run: neither what is sent nor the end of the sending wakes it, while the other values' senders wait.
+#[derive(Debug, Default)]
+pub(crate) struct EndsWithRun(Option<Arc<Waits>>);
+
+impl EndsWithRun {
+    /// Those of the run whose source this thread is in. Their end wakes whatever waits by the signal of this channel.
+    pub(crate) fn of_thread(&mut self, channel: &Arc<Shared>) -> Arc<Waits> {
+        let waits = Waits::of_thread();
+        if !self.0.as_ref().is_some_and(|known| Arc::ptr_eq(known, &waits)) {
+            waits.wake_at_end(channel);
+            self.0 = Some(waits.clone());
+        }
+        waits
     }
 }
 

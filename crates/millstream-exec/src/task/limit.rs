@@ -2,15 +2,16 @@
 //!
 //! What a step has moved is seen by the next stages once it ends. Until then no mark passes, no signal is looked at,
 //! and the other stages of its worker wait. So a step is to end soon, also where a function takes a tenth of a second
-//! for each value and a whole batch is there. Steps are measured in timed rounds, which come at the start and
-//! after each long round, and where they move one number: so a stage begins, and stays where that takes long.
+//! for each value and a whole batch is there. Steps are measured in timed rounds, which come at the start and after
+//! each long round, and where they move one number. So a stage begins, stays where that takes long, and begins again
+//! after a long round that was not timed. Where a cheap stage becomes dear, one batch of it takes as long as it takes.
 
 use super::Task;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A step is to take no longer.
-const LONGEST: Duration = Duration::from_millis(10);
+pub(crate) const LONGEST: Duration = Duration::from_millis(10);
 
 /// A step moves at most this many times what the one before moved.
 const GROWS: u32 = 16;
@@ -22,6 +23,10 @@ pub(super) struct Limit(AtomicUsize);
 impl Limit {
     pub(super) fn unknown() -> Self {
         Limit(AtomicUsize::new(1))
+    }
+
+    fn start_again(&self) {
+        self.0.store(1, Ordering::Relaxed);
     }
 
     fn lift(&self) {
@@ -46,6 +51,11 @@ impl Limit {
 }
 
 impl Task {
+    /// A step of some task took long, and it is not known of which.
+    pub(crate) fn limit_again(&self) {
+        self.limit.start_again();
+    }
+
     /// Its steps move as many numbers as they can, until one is timed.
     pub(crate) fn lift_limit(&self) {
         self.limit.lift();

@@ -175,7 +175,7 @@ impl Task {
         payload: Payload,
     ) -> Progress {
         let Some(tasklet) = occupant.as_mut() else { return Progress::NONE };
-        let (progress, broken) = self.panicked(shared, &**tasklet, payload);
+        let (progress, broken) = self.panicked(shared, &mut **tasklet, payload);
         self.count(progress, &mut **tasklet, shared, clock);
         self.finish_step(occupant, progress, broken, shared)
     }
@@ -206,7 +206,7 @@ impl Task {
     pub(super) fn panicked(
         &self,
         shared: &Shared,
-        tasklet: &dyn Tasklet,
+        tasklet: &mut dyn Tasklet,
         payload: Payload,
     ) -> (Progress, Option<Broken>) {
         if self.cancelled(shared) && !self.side_output {
@@ -228,7 +228,21 @@ impl Task {
         let stage = tasklet.failed_in().unwrap_or(&self.name);
         let clock = tasklet.failed_on().unwrap_or(self.clock);
         let broken = self.broken_in((stage, clock), shared, tasklet.failed_at(), payload);
-        (Progress::moved(tasklet.moved_before_failure()), Some(broken))
+        (Progress::moved(self.uncounted(tasklet)), Some(broken))
+    }
+
+    /// How many numbers it had moved in a step that has panicked. Those that it has published come out, and stages
+    /// after it count them. One that claims runs has published none of the run at which it failed.
+    #[cold]
+    fn uncounted(&self, tasklet: &mut dyn Tasklet) -> usize {
+        if self.claims_runs {
+            return 0;
+        }
+        // Also counted when the tasklet is dropped.
+        add(&self.moved, tasklet.passed_elsewhere() as u64);
+        let probe = &self.watched.probe;
+        let at = if probe.output().is_some() { probe.at() } else { tasklet.failed_at() };
+        at.map_or(0, |at| at.saturating_sub(self.first).saturating_sub(self.moved()) as usize)
     }
 
     /// Drops a tasklet, and with it the user's values and closures. If one of them panics, the caller

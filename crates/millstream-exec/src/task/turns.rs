@@ -2,7 +2,7 @@
 //!
 //! One number at a time passes through a loop, so a step moves one number, and the overhead of a step is paid for every
 //! number: a lock, a catch for panics, a look at marks and markers, the counters. Here all of that is paid once for
-//! many turns. Nothing is timed. When something is under way that concerns single steps, as a mark or the end of the
+//! many turns. No step is timed. When something is under way that concerns single steps, as a mark or the end of the
 //! stream downstream, the caller steps the tasks one by one.
 
 use super::{Task, add};
@@ -11,6 +11,7 @@ use crate::tasklet::{Progress, Tasklet};
 use millstream_core::failure::caught;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
 
 /// The most tasks of a loop that takes many turns at once: their locks need no allocation.
 const MOST: usize = 8;
@@ -46,9 +47,16 @@ struct Sum {
 }
 
 impl Task {
-    /// Steps these of the tasks in turn, at most `most` times each, until a turn moves nothing or one of them is done.
-    /// Does nothing and returns `None` if their steps must be taken one by one, or if another thread holds a lock.
-    pub(crate) fn turns(tasks: &[Arc<Task>], indices: &[usize], most: usize, shared: &Shared) -> Option<Turns> {
+    /// Steps these of the tasks in turn, at most `most` times each, until a turn moves nothing, one of them is done, or
+    /// this time is over. Does nothing and returns `None` if their steps must be taken one by one, or if another thread
+    /// holds a lock.
+    pub(crate) fn turns(
+        tasks: &[Arc<Task>],
+        indices: &[usize],
+        most: usize,
+        until: Instant,
+        shared: &Shared,
+    ) -> Option<Turns> {
         let count = indices.len();
         if count > MOST {
             return None;
@@ -67,20 +75,20 @@ impl Task {
             for (tasklet, occupant) in tasklets.iter_mut().zip(occupants[..count].iter_mut().flatten()) {
                 *tasklet = Some(&mut **occupant.as_mut()?);
             }
-            caught(|| sum.take(&mut tasklets[..count], most, shared))
+            caught(|| sum.take(&mut tasklets[..count], most, until, shared))
         };
         let task = &*tasks[indices[sum.at]];
         let mut occupant = occupants[sum.at].take()?;
-        let (progress, broken) = match (outcome, occupant.as_ref()) {
-            (Err(payload), Some(tasklet)) => task.panicked(shared, &**tasklet, payload),
-            _ => (Progress { done: sum.done, ..Progress::NONE }, None),
-        };
-        // Dropping the tasklet drops its gates, which frees its upstream.
-        let given_up = if progress.done { task.give_up(occupant.take(), shared) } else { None };
         for (index, moved) in indices.iter().zip(&sum.of).filter(|(_, moved)| moved.steps > 0) {
             add(&tasks[*index].moved, moved.numbers);
             add(&tasks[*index].steps, moved.steps);
         }
+        let (progress, broken) = match (outcome, occupant.as_mut()) {
+            (Err(payload), Some(tasklet)) => task.panicked(shared, &mut **tasklet, payload),
+            _ => (Progress { done: sum.done, ..Progress::NONE }, None),
+        };
+        // Dropping the tasklet drops its gates, which frees its upstream.
+        let given_up = if progress.done { task.give_up(occupant.take(), shared) } else { None };
         add(&task.moved, progress.moved as u64);
         drop((occupant, occupants));
         let told = if sum.worked { caught(|| shared.marks.tell(shared)) } else { Ok(()) };
@@ -102,9 +110,16 @@ fn takes_many(shared: &Shared) -> bool {
     !shared.stopped() && !shared.marks.under_way() && shared.cancelled() == 0 && !shared.markers.on()
 }
 
+/// Whether the clock is read after this turn: a turn of cheap stages costs some ten times as much as a look, and a turn
+/// of dear ones may take long.
+pub(crate) fn looks_after(turn: usize) -> bool {
+    const LOOKS: usize = 16;
+    (turn + 1).is_power_of_two() || (turn + 1).is_multiple_of(LOOKS)
+}
+
 impl Sum {
-    fn take(&mut self, tasklets: &mut [Option<&mut dyn Tasklet>], most: usize, shared: &Shared) {
-        for _ in 0..most {
+    fn take(&mut self, tasklets: &mut [Option<&mut dyn Tasklet>], most: usize, until: Instant, shared: &Shared) {
+        for turn in 0..most {
             let mut moves = false;
             for (at, tasklet) in tasklets.iter_mut().flatten().enumerate() {
                 self.at = at;
@@ -123,7 +138,7 @@ impl Sum {
                     return;
                 }
             }
-            if !moves || !takes_many(shared) {
+            if !moves || !takes_many(shared) || looks_after(turn) && Instant::now() >= until {
                 return;
             }
         }

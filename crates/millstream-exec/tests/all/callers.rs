@@ -2,7 +2,8 @@
 
 use millstream_core::{Arrow, AsyncExt, pipeline};
 use millstream_exec::{
-    CallError, Client, Handle, JobExt, Rings, Runner, Source, StagesOn, Stopper, requests, service, source,
+    CallError, Client, Counters, Handle, JobExt, Rings, Runner, Source, StagesOn, Stopper, TaskletCounters, requests,
+    service, source,
 };
 use millstream_testkit::within;
 use std::future::Future;
@@ -20,10 +21,10 @@ fn stage_thread() -> (Client<u64, ThreadId>, Handle<()>) {
     service(requests::<u64>().map(|_| current().id())).start().unwrap()
 }
 
-/// Calls until a call runs the stages on this thread. Returns how many it took. Beside many busy processes every call
+/// Calls until a call runs the stages on this thread. Returns how many it took. Beside many busy processes every step
 /// looks long, so the workers go on: none, after some time.
 fn until_here(call: impl Fn() -> ThreadId) -> Option<u64> {
-    let until = Instant::now() + LONG / 4 * 3;
+    let until = Instant::now() + LONG / 4;
     let mut calls = 1;
     while call() != current().id() {
         if Instant::now() > until {
@@ -38,10 +39,24 @@ fn until_here(call: impl Fn() -> ThreadId) -> Option<u64> {
 #[test]
 fn a_call_of_a_service_that_takes_little_runs_the_stages() {
     within(LONG, || {
-        let (client, _run) = stage_thread();
-        assert!(until_here(|| client.call_blocking(1).unwrap()).is_some(), "the workers run them");
+        let (client, run) = stage_thread();
+        if until_here(|| client.call_blocking(1).unwrap()).is_none() {
+            let cost = cost(&run);
+            assert!(cost > LITTLE / 2, "the workers run them, although a request takes {cost:?}");
+        }
     })
     .unwrap();
+}
+
+/// A request that is measured to take longer runs on the workers.
+const LITTLE: Duration = Duration::from_micros(20);
+
+/// What a request was measured to take in all stages.
+fn cost(run: &Handle<()>) -> Duration {
+    let mut counters = Counters::default();
+    run.observer().read(&mut counters);
+    let ns: f64 = counters.tasklets.iter().filter_map(TaskletCounters::ns_per_number).sum();
+    Duration::from_nanos(ns as u64)
 }
 
 #[test]

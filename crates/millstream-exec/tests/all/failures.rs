@@ -176,6 +176,26 @@ fn a_thread_that_panics_after_the_end_fails_nothing() {
 }
 
 #[test]
+fn a_stage_that_fails_has_moved_what_came_out() {
+    for workers in [1, 2] {
+        for slots in [4, 16] {
+            let failing = pipeline::<u64>().map(|x| {
+                assert!(*x != 27, "meant to panic");
+                x + 1
+            });
+            let p = failing.named("fails").shard(2, |p| p.map_blocking(|x| x + 1));
+            let rings = Rings::new().ring(slots).batch(16).workers(workers);
+            let ended = rings.start(p.from(source::ready(0..100)).to_each(|_, _| ())).unwrap().join();
+            let failure = ended.failure.expect("it panics").to_string();
+            assert_eq!(failure, "stage \"fails\", number 27: panicked: meant to panic");
+            let [source, fails, rest @ ..] = &ended.report.stages[..] else { panic!("{:?}", ended.report) };
+            assert!(fails.moved == 27 && source.moved >= 27, "{workers} workers, {slots} slots: {:?}", ended.report);
+            assert!(rest.iter().all(|stage| stage.moved <= 27), "{workers} workers, {slots} slots: {:?}", ended.report);
+        }
+    }
+}
+
+#[test]
 fn a_source_that_fails_has_accepted_what_came_before() {
     for workers in [1, 2] {
         for slots in [4, 16] {

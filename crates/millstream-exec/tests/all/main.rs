@@ -43,6 +43,7 @@ mod handles_on_queues;
 #[cfg(feature = "queues")]
 #[cfg(feature = "durable")]
 mod increments;
+mod joined_channels;
 mod keys;
 mod latencies;
 mod limits;

@@ -10,9 +10,9 @@ use std::{error, fmt, mem};
 ///
 /// Each request has `Idempotency-Key: JOB:FIRST-LAST` (`JOB:NUMBER` for a single value), where `JOB` is the name of the
 /// sink. A repeated request has the same bytes and the same key, so a server that knows keys carries it out once. A
-/// batch ends when it is full, at a pause of the stream, and at its end. A run that goes on after a crash may therefore
-/// cut batches in other places. With [batches of one](PostSink::batch) the key is the number, and even then each value
-/// is carried out once.
+/// batch ends when it is full, at a [pause](Sink::pause), and at the end. So a run that goes on after a crash may cut
+/// batches in other places. With [batches of one](PostSink::batch) the key is the number, and even then each value is
+/// carried out once.
 ///
 /// A response of 2xx takes a batch. The sink tries again after 408, 425, 429, 5xx and network errors: after the pauses
 /// of the [`Retry`], or after `Retry-After` if that is longer, but after at most a minute. Any other response, a

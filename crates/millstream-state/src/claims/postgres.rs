@@ -39,7 +39,7 @@ pub struct Postgres<F> {
 /// table `millstream_progress` has the number that it puts next, and is set in the transaction of the rows before that
 /// number. So rows and number always agree, and a job that goes on skips the numbers that the database has.
 ///
-/// A transaction is committed at a pause of the stream, before a snapshot, and after 10,000 values.
+/// A transaction is committed at a [pause](millstream_core::Sink::pause), before a snapshot, and after 10,000 values.
 ///
 /// END's value is stored when the source has ended: not after a drain, or if the source has failed, since the job then
 /// goes on later. A job that has ended and is started with further input fails, because the database has END's rows.

@@ -25,9 +25,9 @@ pub struct Sqlite<F> {
 /// rows before that number. So rows and number always agree, and a job that goes on skips the numbers that the database
 /// has.
 ///
-/// A transaction is committed at a pause of the stream, before a snapshot, and after 10,000 values. The process that
-/// has opened the job last owns it: each commit checks the epoch in that row, so a process that was taken for dead and
-/// wakes up fails at its next commit, and changes nothing.
+/// A transaction is committed at a [pause](millstream_core::Sink::pause), before a snapshot, and after 10,000 values.
+/// The process that has opened the job last owns it: each commit checks the epoch in that row, so a process that was
+/// taken for dead and wakes up fails at its next commit, and changes nothing.
 ///
 /// END's value is stored when the source has ended: not after a drain, or if the source has failed, since the job then
 /// goes on later. A job that has ended and is started with further input fails, because the database has END's rows.

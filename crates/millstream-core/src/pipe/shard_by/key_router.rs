@@ -114,6 +114,7 @@ impl<K: Key> KeyRouter<K> {
 }
 
 /// The key slot of a key that has one inside an outer key.
+#[inline(never)]
 fn known_in<K: Hash + Eq + Clone>(
     bound: Bound,
     sets: &mut [PlaceTable<KeySlots<K>>],

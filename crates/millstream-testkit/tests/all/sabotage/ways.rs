@@ -207,10 +207,10 @@ impl Case {
         ["try_map", "dead_letter", "park", "try_scan", "row"].iter().any(|stage| tree.contains(stage))
     }
 
-    /// How many values may leak. A `HashMap` whose key panics in its drop forgets its other keys.
+    /// How many values may leak. A `HashMap` of which a key or a state panics in its drop forgets the others.
     fn may_leak(&self, saboteur: &Saboteur) -> usize {
         let tree = self.tree.to_string();
-        let keys = ["shard_by", "park"].iter().any(|stage| tree.contains(stage));
+        let keys = ["shard_by", "park", "fold_windows_by", "fold_sessions_by"].iter().any(|stage| tree.contains(stage));
         if keys && saboteur.call() == Call::Drop && saboteur.acted() { 2 * self.length } else { 0 }
     }
 
