@@ -56,6 +56,8 @@ mod progress;
 mod run;
 #[cfg(feature = "run")]
 mod run_changed;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod run_failed_sinks;
 #[cfg(feature = "run")]
 mod run_followed;
 #[cfg(feature = "run")]
