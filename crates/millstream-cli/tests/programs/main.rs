@@ -103,6 +103,8 @@ mod top;
 mod upgrade;
 #[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_kept;
+#[cfg(all(feature = "page", feature = "run", feature = "serve"))]
+mod upgrade_posts;
 #[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_run;
 #[cfg(all(feature = "page", feature = "run"))]
