@@ -76,6 +76,8 @@ mod run_posted_taken_over;
 mod run_posts;
 #[cfg(feature = "run")]
 mod run_replayed;
+#[cfg(feature = "run")]
+mod run_rotated;
 #[cfg(all(feature = "page", feature = "sqlite"))]
 mod run_sqlite;
 #[cfg(all(feature = "page", feature = "sqlite"))]
