@@ -1,6 +1,7 @@
 //! Refuses requests before they reach a route.
 
 use super::{Limits, Refusal};
+use crate::listening::asked_for;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use millstream_exec::is_here;
@@ -26,7 +27,7 @@ pub(super) struct Admitted {
 
 impl Guard {
     pub(super) fn new(limits: &Limits, address: SocketAddr) -> Self {
-        let Limits { token, requests_of_one, .. } = limits.clone();
+        let (token, requests_of_one) = (asked_for(limits.token.as_deref()).map(str::to_owned), limits.requests_of_one);
         Guard { token, requests_of_one, here: address.ip().is_loopback(), under_way: Mutex::default() }
     }
 
@@ -157,6 +158,16 @@ mod tests {
         assert_eq!(with(Method::POST, &[("authorization", "Basic secret")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "Bearer secret2")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "bearer secret")]), 200);
+    }
+
+    #[test]
+    fn an_empty_token_is_none() {
+        for token in ["", " \t"] {
+            let limits = Limits::default().token(token);
+            for headers in [&[][..], &[("authorization", "Bearer x")]] {
+                assert_eq!(status(&limits, "127.0.0.1:80", Method::POST, headers), 200, "{token:?}");
+            }
+        }
     }
 
     #[test]
