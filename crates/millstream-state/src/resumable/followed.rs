@@ -159,7 +159,8 @@ pub struct FollowedLines {
     is_whole: bool,
 }
 
-/// The bytes of a [`FollowedFile`].
+/// The bytes of a [`FollowedFile`]. Where another file begins, a read fails once with
+/// [`NextFile`](millstream_io::NextFile), and is to be repeated, as by `Blocks`.
 #[derive(Debug)]
 pub struct FollowedBytes(Reader);
 
