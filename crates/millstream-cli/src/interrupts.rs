@@ -56,12 +56,22 @@ struct State {
     wake: Option<Arc<Wake>>,
     /// Whether the input has been ended.
     input_ended: bool,
+    /// Whether the run has been ended, by a signal or without one.
+    ended: bool,
 }
 
 impl State {
     fn end_input(&mut self) {
         self.input_ended = true;
         self.wake.iter().for_each(|wake| wake.wake());
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.drain();
+        // Before the input ends, so that its reader knows why.
+        self.when_drained.iter().for_each(|drained| drained());
+        self.end_input();
     }
 
     fn drain(&self) {
@@ -92,10 +102,7 @@ impl Interrupts {
         let Some(first) = state.first else {
             state.first = u8::try_from(signal).ok();
             state.came = Some((signal, Instant::now()));
-            state.drain();
-            // Before the input ends, so that its reader knows why.
-            state.when_drained.iter().for_each(|drained| drained());
-            state.end_input();
+            state.end();
             drop(state);
             self.0.came.notify_all();
             return;
@@ -171,7 +178,7 @@ impl Interrupts {
     /// any method of this.
     pub(crate) fn when_drained(&self, drain: impl Fn() + Send + 'static) {
         let mut state = self.lock();
-        if state.first.is_some() {
+        if state.ended {
             drain();
         }
         state.when_drained = Some(Box::new(drain));
@@ -200,6 +207,16 @@ impl Interrupts {
     /// Ends all watched inputs, as if a signal had come.
     pub(crate) fn end_input(&self) {
         self.lock().end_input();
+    }
+
+    /// Ends the run as the first signal does, without one.
+    #[cfg(feature = "run")]
+    pub(crate) fn end(&self) {
+        self.lock().end();
+    }
+
+    fn ended(&self) -> bool {
+        self.lock().ended
     }
 
     /// Waits for the first signal.
@@ -246,7 +263,7 @@ impl Interrupts {
     pub(crate) fn attend(&self, run: Stopper) {
         let mut state = self.lock();
         state.running = Some(run);
-        if state.first.is_some() {
+        if state.ended {
             state.drain();
         }
     }
@@ -299,7 +316,7 @@ impl<I: Iterator> Iterator for UntilValues<I> {
 
     fn next(&mut self) -> Option<I::Item> {
         match &self.interrupts {
-            Some(interrupts) if interrupts.first().is_some() => None,
+            Some(interrupts) if interrupts.ended() => None,
             _ => self.values.next(),
         }
     }

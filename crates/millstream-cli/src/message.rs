@@ -17,16 +17,24 @@ use std::time::Duration;
 pub(crate) struct Complaints {
     program: &'static str,
     any: Arc<AtomicBool>,
+    /// Whether a part of the output is lost.
+    lost: Arc<AtomicBool>,
 }
 
 impl Complaints {
     pub(crate) fn of(program: &'static str) -> Self {
-        Complaints { program, any: Arc::default() }
+        Complaints { program, any: Arc::default(), lost: Arc::default() }
     }
 
     pub(crate) fn complain(&self, what: &str) {
         self.any.store(true, Ordering::Relaxed);
         self.note(what);
+    }
+
+    /// The same for an output that cannot be written. The exit code says it also if a signal has ended the run.
+    pub(crate) fn lose(&self, what: &str) {
+        self.lost.store(true, Ordering::Relaxed);
+        self.complain(what);
     }
 
     /// Prints a message that is not an error, in the name of the program.
@@ -42,6 +50,11 @@ impl Complaints {
 
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
+    }
+
+    /// Whether a part of the output is lost.
+    pub(crate) fn lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 }
 

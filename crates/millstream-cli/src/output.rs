@@ -132,7 +132,7 @@ impl Output {
     pub(crate) fn attempt(&mut self, bytes: &[u8]) -> bool {
         let written = progress::aside(|| self.file.write_all(bytes));
         if let Some(error) = written.as_ref().err().filter(|error| error.kind() != ErrorKind::BrokenPipe) {
-            self.complaints.complain(&format!("write error: {}", cause(error)));
+            self.complaints.lose(&format!("write error: {}", cause(error)));
         }
         written.is_ok()
     }

@@ -69,7 +69,8 @@ impl<B: Item + Display, O> Printed<B> for O where
 /// **Input.** Every line, without its line end (`\n` or `\r\n`), is parsed by [`FromStr`]. Parsed lines are numbered
 /// from 0. A line that cannot be parsed, or is not UTF-8, is left out, with a message on standard error that names its
 /// file and line; the exit code is then 1 (of a `worker` 0, and the message has the line's byte in the input). Lines
-/// enter as they arrive, so a program works downstream of `tail -f`.
+/// enter as they arrive, so a program works downstream of `tail -f`. A line of more than 16 MiB ends its input with a
+/// message, and the next one follows; a run with `--state` ends there. The exit code is 1.
 /// `--decompress` decompresses input that begins as gzip (feature `gzip`) or zstd (feature `zstd`) does.
 ///
 /// **Output.** Every value is written as a line of its own, by [`Display`], in order, and once no further one

@@ -1,5 +1,7 @@
+mod next_file;
 mod places;
 
+pub use next_file::NextFile;
 pub use places::{FollowPlace, FollowPlaces};
 
 use crate::named::named;
@@ -20,6 +22,10 @@ use std::time::Duration;
 /// one from its beginning (rotation by renaming). If the file becomes shorter than its read part, it is read from its
 /// beginning again (rotation by truncation). If there is no file of the name, also at first, it waits for one. At the
 /// end of the file it checks all of this once an [`interval`](Follow::interval).
+///
+/// Where other contents begin, a read fails once with [`NextFile`], and is to be repeated. A line that an old file does
+/// not end, as that of a writer that was killed, ends with the file: [`WholeBlocks`](crate::WholeBlocks) do not join it
+/// to the first line of the next one.
 ///
 /// Events between two checks can be missed, as with `tail`. A file that had the name only in between is not read. Bytes
 /// that were written after a check and truncated before the next one are not read. A truncated file that is as long
@@ -66,6 +72,8 @@ pub struct Follow<C = SystemClock> {
     interval: Duration,
     stop: FollowStopper,
     phase: Phase,
+    /// Whether the next bytes are of other contents than those that were read.
+    is_next: bool,
     clock: C,
 }
 
@@ -140,6 +148,7 @@ impl<C: Clock> Follow<C> {
             interval: Follow::DEFAULT_INTERVAL,
             stop: FollowStopper::default(),
             phase: Phase::Following,
+            is_next: false,
             clock,
         }
     }
@@ -224,6 +233,7 @@ impl<C: Clock> Follow<C> {
         if same {
             current.file.rewind().map_err(|error| named(&self.path, "read", error))?;
             current.position = 0;
+            self.is_next = true;
             self.places.add(self.read, current.identity, 0);
         } else {
             // It may have grown between the last read and the loss of its name.
@@ -240,6 +250,7 @@ impl<C: Clock> Follow<C> {
             opened => opened.map_err(|error| named(&self.path, "open", error))?,
         };
         self.places.add(self.read, opened.identity, opened.position);
+        self.is_next = self.current.is_some();
         self.current = Some(opened);
         self.limit(true)?;
         Ok(true)
@@ -269,6 +280,9 @@ impl<C: Clock> Read for Follow<C> {
             if self.phase == Phase::Following && self.stop.stopped() {
                 self.phase = Phase::Stopping;
                 self.limit(false)?;
+            }
+            if mem::take(&mut self.is_next) {
+                return Err(NextFile.into());
             }
             let read = self.read_current(buffer)?;
             if read > 0 || self.phase == Phase::Last {

@@ -41,7 +41,7 @@ pub use file_sink::{FileSink, FileSinkOptions, Position, SyncPolicy};
 #[cfg(feature = "glob")]
 pub use files::matching;
 pub use files::{Decompressed, Files};
-pub use follow::{Follow, FollowPlace, FollowPlaces, FollowStopper};
+pub use follow::{Follow, FollowPlace, FollowPlaces, FollowStopper, NextFile};
 pub use line_blocks::LineBlocks;
 pub use millstream_core::text::Block;
 pub use traffic::{Arrival, Arrivals, Traffic};

@@ -1,4 +1,4 @@
-use crate::{Block, Failure};
+use crate::{Block, Failure, NextFile};
 use millstream_core::text::{BlockPool, Draft, Lines, LinesWithEnds, Prefixed, Records};
 use std::io::{Error, ErrorKind, Read};
 
@@ -90,6 +90,9 @@ impl Framing for Prefixed {
 /// that ends within a record. The latter two contain the record's number, from 1, and the number of bytes before it. An
 /// error unwinds, without a panic's message. If the iterator's [`Failure`] is held, the error is kept there, and the
 /// iterator ends. An interrupted read is repeated.
+///
+/// **Several files**: if the reader says by [`NextFile`] that another file begins, as a [`Follow`](crate::Follow) does,
+/// the last line of the file before may have no line end, and a record that the file before does not end is an error.
 ///
 /// **Memory**: the memory of a block is used again once the block is dropped. As a source, at most 16 blocks wait in
 /// its ring or queue; `source::few::<4, _>(blocks)` makes it fewer.
@@ -220,8 +223,30 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
 
     /// Ends the stream before a record that cannot be passed on.
     fn refuse(&mut self, why: &str) {
+        self.fail(self.refused(why));
+    }
+
+    fn refused(&self, why: &str) -> Error {
         let (record, number, at) = (K::RECORD, self.records + 1, self.bytes);
-        self.fail(Error::new(ErrorKind::InvalidData, format!("{record} {number}, which begins at byte {at}, {why}")));
+        Error::new(ErrorKind::InvalidData, format!("{record} {number}, which begins at byte {at}, {why}"))
+    }
+
+    /// The block of the last bytes of a file, the first ones of which are whole records. The next file follows.
+    fn file_ends(&mut self, draft: Draft, whole: usize, filled: usize) -> Option<Block> {
+        if K::REST_IS_ONE {
+            let records = self.records + self.framing.count(&draft.bytes[..whole]) + 1;
+            let block = self.pass_on(draft, filled, filled);
+            self.records = records;
+            return Some(block);
+        }
+        let why = "is cut short by the end of its file";
+        if whole == 0 {
+            self.refuse(why);
+            return None;
+        }
+        let block = self.pass_on(draft, whole, whole);
+        (self.reader, self.pending) = (None, Some(self.refused(why)));
+        Some(block)
     }
 
     /// The first part of a record that is too long by at least its last byte; with its end, if only that is left.
@@ -244,6 +269,12 @@ impl<R: Read, K: Framing> WholeBlocks<R, K> {
                 match reader.read(&mut draft.bytes[filled..goal]) {
                     Ok(0) => break,
                     Ok(read) => filled += read,
+                    Err(error) if NextFile::is(&error) => {
+                        let whole = self.framing.end(&draft.bytes[..filled], searched).unwrap_or(0);
+                        if whole < filled {
+                            return self.file_ends(draft, whole, filled);
+                        }
+                    }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => {
                         // The incomplete last record is dropped, but not those before it.
@@ -318,6 +349,7 @@ impl<R: Read, K: Framing> Iterator for WholeBlocks<R, K> {
             match reader.read(&mut draft.bytes[filled..filled + most]) {
                 Ok(0) => return self.last(draft, filled),
                 Ok(read) => filled += read,
+                Err(error) if NextFile::is(&error) && filled > 0 => return self.file_ends(draft, 0, filled),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
                     // The incomplete last record is dropped.

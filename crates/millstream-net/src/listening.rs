@@ -211,9 +211,13 @@ fn asks_silent_clients(listener: &std::net::TcpListener) {
     let _ = listener;
 }
 
-/// An empty token is none: everybody has it.
+/// The token that clients must have. An empty one is none: everybody has it.
+pub(crate) fn asked_for(token: Option<&str>) -> Option<&str> {
+    token.filter(|token| !token.trim().is_empty())
+}
+
 fn may_be_open(addresses: &[SocketAddr], token: Option<&str>) -> Result<(), OpenError> {
-    let has_token = token.is_some_and(|token| !token.trim().is_empty());
+    let has_token = asked_for(token).is_some();
     let open = addresses.iter().find(|address| !address.ip().is_loopback() && !has_token);
     open.map_or(Ok(()), |open| Err(OpenError::NoToken(*open)))
 }

@@ -215,7 +215,7 @@ fn run_into(
     files: Vec<Named>,
     most: usize,
     (run, accepts): (RunConfig, Option<Accepts>),
-    outputs: Outputs,
+    mut outputs: Outputs,
     complaints: &Complaints,
 ) -> Outcome {
     let quiet = run.quiet;
@@ -249,6 +249,13 @@ fn run_into(
     if endless {
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
+    }
+    if waits {
+        let endless_ones = sources.stopper();
+        outputs.when_lost(endless, move || {
+            endless_ones.lose();
+            interrupts.end();
+        });
     }
     let reached = sources.reached();
     count_rows(program);

@@ -33,6 +33,8 @@ impl Runs {
         progress::end();
         self.write_stats();
         let outcome = match self.interrupts.first() {
+            // What was read before the signal is not in the output.
+            Some(_) if self.complaints.lost() => Outcome::InputOrOutputFailed,
             Some(signal) => Outcome::Interrupted(signal),
             None if self.complaints.any() => Outcome::InputOrOutputFailed,
             None => Outcome::Done,

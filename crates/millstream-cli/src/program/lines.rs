@@ -3,9 +3,10 @@ use crate::interrupts::is_end;
 use crate::message::Complaints;
 use millstream_core::Item;
 use millstream_exec::source::Source;
+use millstream_io::WholeBlocks;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::marker::PhantomData;
 use std::str::FromStr;
 use std::vec;
@@ -28,6 +29,7 @@ struct Input {
     name: OsString,
     file: BufReader<input::Input>,
     lines: u64,
+    bytes: u64,
 }
 
 impl<T> Lines<T> {
@@ -41,14 +43,23 @@ impl<T> Lines<T> {
     }
 }
 
+/// The longest line, with its end: as of a run whose state is kept.
+const LONGEST: usize = WholeBlocks::<&[u8]>::LONGEST;
+
 impl Input {
-    /// The next line without its end; `None` at the end of the input.
+    /// The next line without its end; `None` at the end of the input. A line that is too long ends the input.
     fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
-        if self.file.read_until(b'\n', &mut line)? == 0 {
+        if (&mut self.file).take(LONGEST as u64 + 1).read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
         }
         self.lines += 1;
+        if line.len() > LONGEST {
+            let (number, at) = (self.lines, self.bytes);
+            let why = format!("line {number}, which begins at byte {at}, is longer than {LONGEST} bytes");
+            return Err(io::Error::new(ErrorKind::InvalidData, why));
+        }
+        self.bytes += line.len() as u64;
         if line.pop_if(|byte| *byte == b'\n').is_some() {
             line.pop_if(|byte| *byte == b'\r');
         }
@@ -103,7 +114,9 @@ impl<T: FromStr<Err: Display>> Lines<T> {
                 let name = self.names.next()?;
                 match self.opening.open(&name) {
                     Ok(None) => return None,
-                    Ok(Some(file)) => self.current = Some(Input { name, file: BufReader::new(file), lines: 0 }),
+                    Ok(Some(file)) => {
+                        self.current = Some(Input { name, file: BufReader::new(file), lines: 0, bytes: 0 })
+                    }
                     Err(error) => self.complain(&name, &error),
                 }
                 continue;
@@ -153,5 +166,26 @@ mod tests {
         };
         assert_eq!(lines(vec![file.clone().into()]), [1, 2], "a read of a file does not wait");
         assert_eq!(lines(vec!["/dev/zero".into(), file.into()]), [0_u64; 0]);
+    }
+
+    /// The next input follows, as after any other error.
+    #[test]
+    fn a_line_that_is_too_long_ends_its_input_with_a_message() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = |name: &str, length: usize, rest: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, format!("a\n{}{rest}", "x".repeat(length))).expect("a file");
+            path.into_os_string()
+        };
+        let read = |files: Vec<OsString>| {
+            let complaints = Complaints::of("test");
+            let lines = Lines::<String>::new(files, Opening::default(), complaints.clone());
+            (lines.into_values().map(|line| line.len()).collect::<Vec<_>>(), complaints.any())
+        };
+        let (long, next) = (file("long", LONGEST, "\nb\n"), file("next", 2, "\n"));
+        assert_eq!(read(vec![long, next.clone()]), (vec![1, 1, 2], true));
+        let ends = [file("end", LONGEST - 1, "\nb"), file("last", LONGEST, ""), next];
+        assert_eq!(read(ends.to_vec()), (vec![1, LONGEST - 1, 1, 1, LONGEST, 1, 2], false));
+        assert_eq!(read(vec!["/dev/zero".into()]), (vec![], true));
     }
 }

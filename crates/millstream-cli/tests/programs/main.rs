@@ -56,6 +56,8 @@ mod progress;
 mod run;
 #[cfg(feature = "run")]
 mod run_changed;
+#[cfg(all(feature = "run", feature = "serve"))]
+mod run_failed_sinks;
 #[cfg(feature = "run")]
 mod run_followed;
 #[cfg(feature = "run")]
@@ -74,6 +76,8 @@ mod run_posted_taken_over;
 mod run_posts;
 #[cfg(feature = "run")]
 mod run_replayed;
+#[cfg(feature = "run")]
+mod run_rotated;
 #[cfg(all(feature = "page", feature = "sqlite"))]
 mod run_sqlite;
 #[cfg(all(feature = "page", feature = "sqlite"))]
@@ -101,6 +105,8 @@ mod top;
 mod upgrade;
 #[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_kept;
+#[cfg(all(feature = "page", feature = "run", feature = "serve"))]
+mod upgrade_posts;
 #[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_run;
 #[cfg(all(feature = "page", feature = "run"))]

@@ -31,7 +31,7 @@ fn rows(rows: usize) -> String {
 }
 
 /// The head of a request, and its body; `None` if the connection has ended.
-fn request(stream: &mut BufReader<TcpStream>) -> Option<(HashMap<String, String>, Vec<u8>)> {
+pub(crate) fn request(stream: &mut BufReader<TcpStream>) -> Option<(HashMap<String, String>, Vec<u8>)> {
     let mut head = HashMap::new();
     loop {
         let mut line = String::new();
@@ -51,7 +51,7 @@ fn request(stream: &mut BufReader<TcpStream>) -> Option<(HashMap<String, String>
 }
 
 /// Answers each connection on its own thread.
-fn serve(answer: impl Fn(BufReader<TcpStream>) + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn serve(answer: impl Fn(BufReader<TcpStream>) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (address, answer) = (listener.local_addr().expect("an address"), Arc::new(answer));
     thread::spawn(move || {

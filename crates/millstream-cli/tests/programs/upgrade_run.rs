@@ -54,13 +54,13 @@ impl Shown {
         file.write_all(rows.as_bytes()).expect("it can be written");
     }
 
-    fn text_of(&self, file: &str) -> String {
+    pub(crate) fn text_of(&self, file: &str) -> String {
         fs::read_to_string(self.scene.path(file)).unwrap_or_default()
     }
 
     /// Waits until a file has this text.
     #[track_caller]
-    fn shows(&self, file: &str, text: &str) {
+    pub(crate) fn shows(&self, file: &str, text: &str) {
         let start = Instant::now();
         while self.text_of(file) != text {
             assert!(start.elapsed() < PATIENCE, "{file}: {:?} is not {text:?}", self.text_of(file));

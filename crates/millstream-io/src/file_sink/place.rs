@@ -49,7 +49,7 @@ impl Place {
                 }
                 (target, Some(old))
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => (path.to_owned(), None),
+            Err(error) if error.kind() == ErrorKind::NotFound => (end_of_links(path)?, None),
             Err(error) => return Err(error),
         };
         let (temporary, file) = temporary(&target)?;
@@ -112,6 +112,21 @@ impl Drop for Place {
             let _ = fs::remove_file(temporary);
         }
     }
+}
+
+/// The most links, as the system follows.
+const MOST_LINKS: usize = 40;
+
+/// The name to which a link leads, of a file that is not there yet.
+fn end_of_links(path: &Path) -> Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if !path.is_symlink() || path.exists() {
+            return Ok(path);
+        }
+        path = directory(&path).join(fs::read_link(&path)?);
+    }
+    Err(Error::new(ErrorKind::InvalidInput, "too many symbolic links"))
 }
 
 fn appended(path: &Path) -> Result<File> {

@@ -91,6 +91,18 @@ fn a_new_file_has_the_permissions_of_the_old_one_and_a_link_stays_one() {
     FileSink::replace(&link).open().unwrap().finish().unwrap();
     assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!((text(&out), fs::read_link(&link).unwrap()), (String::new(), "out".into()));
+    // Links in several directories to a file that is not there yet.
+    fs::create_dir(directory.path().join("days")).unwrap();
+    let (latest, today) = (directory.path().join("latest"), directory.path().join("days/1"));
+    symlink("days/today", &latest).unwrap();
+    symlink("1", directory.path().join("days/today")).unwrap();
+    for _ in 0..2 {
+        FileSink::replace(&latest).open().unwrap().finish().unwrap();
+        assert_eq!((text(&today), fs::read_link(&latest).unwrap()), (String::new(), "days/today".into()));
+    }
+    fs::remove_file(&today).unwrap();
+    symlink(directory.path().join("latest"), &today).unwrap();
+    assert!(FileSink::replace(&latest).open().is_err(), "links in a circle");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use millstream_core::{Arrow, pipeline};
 use millstream_exec::{JobRefExt, Rings, Runner};
 use millstream_io::time::{Clock, VirtualClock};
-use millstream_io::{Block, Blocks, Follow};
+use millstream_io::{Block, Blocks, Follow, NextFile, WholeBlocks};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs::{self, OpenOptions};
@@ -234,8 +234,11 @@ fn bytes_between_the_last_read_and_a_rotation_are_read() {
     let stopper = follow.stopper();
     let mut read = || {
         let mut buffer = [0; 64];
-        let read = follow.read(&mut buffer).unwrap();
-        String::from_utf8(buffer[..read].to_vec()).unwrap()
+        let mut read = follow.read(&mut buffer);
+        if read.as_ref().is_err_and(NextFile::is) {
+            read = follow.read(&mut buffer);
+        }
+        String::from_utf8(buffer[..read.unwrap()].to_vec()).unwrap()
     };
     assert_eq!(read(), "one\n");
     add(&stage.log, "two\n");
@@ -246,4 +249,33 @@ fn bytes_between_the_last_read_and_a_rotation_are_read() {
     rotate(&stage.log);
     fs::write(&stage.log, "new\n").unwrap();
     assert_eq!([read(), read(), read()], ["three\n", "new\n", ""]);
+}
+
+/// A writer was killed in the middle of a line, or the file was emptied there.
+#[test]
+fn a_line_ends_with_its_file_also_without_a_line_end() {
+    let lines = |steps: Vec<Step>, even: bool| {
+        let stage = Stage::set();
+        fs::write(&stage.log, "one\ntw").unwrap();
+        let blocks = WholeBlocks::lines(stage.follow(steps));
+        let blocks: Vec<Block> = if even { blocks.even().collect() } else { blocks.collect() };
+        let lines = blocks.iter().flat_map(|block| block.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+        lines.map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>().join("|")
+    };
+    for even in [false, true] {
+        let late = step(|log| {
+            add(log, "o");
+            rotate(log);
+            add(log, "three\nfou");
+        });
+        assert_eq!(lines(vec![late, append("r\n")], even), "one\n|two|three\n|four\n");
+        let emptied = step(|log| {
+            truncate(log);
+            add(log, "2\n3");
+        });
+        assert_eq!(lines(vec![emptied, nothing()], even), "one\n|tw|2\n|3");
+        // Its rest comes while no file has the name.
+        let rest = step(|log| add(&log.with_extension("1"), "o\n"));
+        assert_eq!(lines(vec![step(rotate), rest, append("3\n"), nothing()], even), "one\n|two\n|3\n");
+    }
 }

@@ -2,7 +2,7 @@
 
 use millstream_core::text::{Prefixed, Records};
 use millstream_core::{ModelExt, TextExt, pipeline};
-use millstream_io::{Block, WholeBlocks};
+use millstream_io::{Block, NextFile, WholeBlocks};
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 use std::io::{self, Error, Read};
@@ -187,4 +187,69 @@ fn memory_is_used_again() {
     places.sort_unstable();
     places.dedup();
     assert!(places.len() <= 2, "{} places", places.len());
+}
+
+/// Returns files one after the other, in reads of at most this many bytes.
+struct InFiles(Vec<Vec<u8>>, usize);
+
+impl Read for InFiles {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let Some(file) = self.0.first_mut() else { return Ok(0) };
+        if file.is_empty() {
+            self.0.remove(0);
+            return Err(NextFile.into());
+        }
+        let most = to.len().min(self.1).min(file.len());
+        to[..most].copy_from_slice(&file[..most]);
+        file.drain(..most);
+        Ok(most)
+    }
+}
+
+proptest! {
+    /// Also of even blocks, which are the same from each of them on.
+    #[test]
+    fn records_end_with_their_file(
+        files in vec(vec(proptest::sample::select(&b"aab\n"[..]), 0..40), 0..5),
+        most in 1_usize..20,
+        size in 1_usize..40,
+    ) {
+        let in_files = |from: usize| {
+            let mut left = from;
+            let files = files.iter().filter_map(|file| {
+                let before = left.min(file.len());
+                left -= before;
+                (before < file.len() || file.is_empty()).then(|| file[before..].to_vec())
+            });
+            InFiles(files.collect(), most)
+        };
+        let split = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+        let expected: Vec<Vec<u8>> = files.iter().flat_map(|file| split(file)).collect();
+        let plain = WholeBlocks::lines(in_files(0)).size(size);
+        assert_eq!(lines(plain), expected);
+        let even = |from| WholeBlocks::lines(in_files(from)).size(size).even().map(|block| block.to_vec()).collect();
+        let (all, mut from): (Vec<Vec<u8>>, usize) = (even(0), 0);
+        assert_eq!(all.iter().flat_map(|block| split(block)).collect::<Vec<_>>(), expected);
+        for (n, block) in all.iter().enumerate() {
+            let rest: Vec<Vec<u8>> = even(from);
+            assert_eq!(rest, all[n..]);
+            from += block.len();
+        }
+    }
+}
+
+#[test]
+fn a_record_that_its_file_does_not_end_is_an_error() {
+    for even in [false, true] {
+        let blocks = WholeBlocks::of(InFiles(vec![b"aabbc".to_vec(), b"cdd".to_vec()], 64), Records::of(2));
+        let failure = blocks.failure();
+        let all: Vec<u8> = if even {
+            blocks.even().flat_map(|block| block.to_vec()).collect()
+        } else {
+            blocks.flat_map(|block| block.to_vec()).collect()
+        };
+        let why = failure.take().map(|error| error.to_string());
+        let said = "record 3, which begins at byte 4, is cut short by the end of its file";
+        assert_eq!((all.as_slice(), why.as_deref()), (&b"aabb"[..], Some(said)));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::counters::Counters;
 use super::events::ends_with_server;
-use super::guard::Guard;
+use super::guard::{Admitted, Guard, open_while_streamed};
 #[cfg(unix)]
 use super::hand_over::forward;
 use super::ingest::TAKEN;
@@ -58,7 +58,7 @@ impl Serving {
         let (open, visitor) = (Open::on(&self.counters), Visitor::of(peer, &self.switch));
         let (timers, watch) = (Timers::default(), Watch::default());
         let connection = Arc::new(Connection { place, _open: open, closing, visitor, timers, watch });
-        Held { connection, target: Uri::default() }
+        Held { connection, target: Uri::default(), _admitted: None }
     }
 
     /// Serves the connection of a process that has a request for this one.
@@ -117,6 +117,8 @@ pub(super) struct Held {
     connection: Arc<Connection>,
     /// The target of the request as it came. A router within a router cuts the path that its routes see.
     target: Uri,
+    /// The request counts as open while a socket that it has become is open.
+    _admitted: Option<Arc<Admitted>>,
 }
 
 /// The data that all requests of a connection share.
@@ -236,15 +238,16 @@ impl Serving {
             Way::Own(routes) => {
                 let _inside = Inside(visitor);
                 match self.guard.admit(request.method(), request.headers(), peer.ip()) {
-                    Ok(_admitted) => {
+                    Ok(admitted) => {
                         request.extensions_mut().insert(ConnectInfo(peer));
-                        let target = request.uri().clone();
-                        request.extensions_mut().insert(Held { target, ..held.clone() });
+                        let (target, admitted) = (request.uri().clone(), admitted.map(Arc::new));
+                        let held = Held { target, _admitted: admitted.clone(), ..held.clone() };
+                        request.extensions_mut().insert(held.clone());
                         let response = called(routes, request).await;
                         if !response.status().is_server_error() {
                             self.switch.answered();
                         }
-                        ends_with_server(response, || held.closing())
+                        open_while_streamed(ends_with_server(response, || held.closing()), admitted)
                     }
                     Err(refused) => *refused,
                 }

@@ -1,8 +1,11 @@
 //! Refuses requests before they reach a route.
 
 use super::{Limits, Refusal};
+use crate::listening::asked_for;
+use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
 use millstream_exec::is_here;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,25 +21,26 @@ pub(super) struct Guard {
     under_way: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// An open request.
+/// An open request, which counts among those of its address.
 #[derive(Debug)]
 pub(super) struct Admitted {
-    of: Option<(Arc<Guard>, IpAddr)>,
+    guard: Arc<Guard>,
+    peer: IpAddr,
 }
 
 impl Guard {
     pub(super) fn new(limits: &Limits, address: SocketAddr) -> Self {
-        let Limits { token, requests_of_one, .. } = limits.clone();
+        let (token, requests_of_one) = (asked_for(limits.token.as_deref()).map(str::to_owned), limits.requests_of_one);
         Guard { token, requests_of_one, here: address.ip().is_loopback(), under_way: Mutex::default() }
     }
 
-    /// Admits the request to its route, or returns the response that refuses it.
+    /// Admits the request to its route, or returns the response that refuses it. `None` if requests are not counted.
     pub(super) fn admit(
         self: &Arc<Self>,
         method: &Method,
         headers: &HeaderMap,
         peer: IpAddr,
-    ) -> Result<Admitted, Box<Response>> {
+    ) -> Result<Option<Admitted>, Box<Response>> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
         let host = text(header::HOST);
         // A page of another site can have a host name that resolves to this machine. Browsers send that name.
@@ -64,7 +68,7 @@ impl Guard {
             let why = "send the body as it is, without `Content-Encoding`\n";
             return refuse((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
-        let Some(most) = self.requests_of_one else { return Ok(Admitted { of: None }) };
+        let Some(most) = self.requests_of_one else { return Ok(None) };
         let mut all = self.lock();
         let under_way = all.entry(peer).or_default();
         if *under_way >= most {
@@ -72,7 +76,7 @@ impl Guard {
         }
         *under_way += 1;
         drop(all);
-        Ok(Admitted { of: Some((self.clone(), peer)) })
+        Ok(Some(Admitted { guard: self.clone(), peer }))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
@@ -80,22 +84,30 @@ impl Guard {
     }
 }
 
-fn refuse(response: impl IntoResponse) -> Result<Admitted, Box<Response>> {
+fn refuse(response: impl IntoResponse) -> Result<Option<Admitted>, Box<Response>> {
     Err(Box::new(response.into_response()))
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        if let Some((guard, peer)) = &self.of {
-            let mut all = guard.lock();
-            if let Some(under_way) = all.get_mut(peer) {
-                *under_way -= 1;
-                if *under_way == 0 {
-                    all.remove(peer);
-                }
+        let mut all = self.guard.lock();
+        if let Some(under_way) = all.get_mut(&self.peer) {
+            *under_way -= 1;
+            if *under_way == 0 {
+                all.remove(&self.peer);
             }
         }
     }
+}
+
+/// The response to an admitted request, which stays open until the response ends if that is a stream.
+pub(super) fn open_while_streamed(response: Response, admitted: Option<Arc<Admitted>>) -> Response {
+    let Some(admitted) = admitted.filter(|_| response.body().size_hint().exact().is_none()) else { return response };
+    let hold = move |frame| {
+        let _ = &admitted;
+        frame
+    };
+    response.map(|body| Body::new(body.map_frame(hold)))
 }
 
 /// Whether the request opens a WebSocket. Other upgrades are not made: the request is answered as it is.
@@ -157,6 +169,16 @@ mod tests {
         assert_eq!(with(Method::POST, &[("authorization", "Basic secret")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "Bearer secret2")]), 401);
         assert_eq!(with(Method::POST, &[("authorization", "bearer secret")]), 200);
+    }
+
+    #[test]
+    fn an_empty_token_is_none() {
+        for token in ["", " \t"] {
+            let limits = Limits::default().token(token);
+            for headers in [&[][..], &[("authorization", "Bearer x")]] {
+                assert_eq!(status(&limits, "127.0.0.1:80", Method::POST, headers), 200, "{token:?}");
+            }
+        }
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Ingest {
                     && !response.headers().contains_key(TAKEN);
                 if nowhere { refused(Refusal::Ending, taken) } else { response }
             }
-            Err(Refusal::LineTooLong { most, .. }) => Refusal::LineTooLong { most, taken }.into_response(),
+            Err(Refusal::LineTooLong { most, .. }) => refused(Refusal::LineTooLong { most, taken }, taken),
             // It is not known whether the lines that are not acknowledged were taken.
             Err(Refusal::Ending) if taken == 0 => refused(acknowledged.err().unwrap_or(Refusal::Ending), taken),
             Err(refusal) => refused(refusal, taken),

@@ -13,7 +13,8 @@ use std::time::Duration;
 pub struct Limits {
     /// The most connections at a time. Further ones wait until one ends. By default 10,000.
     pub connections: usize,
-    /// The most open requests from one address; 429 for further ones. By default there is no limit.
+    /// The most open requests from one address; 429 for further ones. By default there is no limit. A request is open
+    /// until its answer is there; if that is a stream, or a WebSocket, until that ends.
     pub requests_of_one: Option<usize>,
     /// The time limit for the head of a request, from the end of the one before, or from the beginning of the
     /// connection. By default 30 seconds.
@@ -28,7 +29,7 @@ pub struct Limits {
     /// How long a client may take nothing of a response. By default 30 seconds.
     pub write_within: Duration,
     /// The token that a request other than `GET`, `HEAD` and `OPTIONS` must have in `Authorization: Bearer TOKEN`.
-    /// Without a token, or with an empty one, a server listens only on loopback.
+    /// Without a token, or with an empty one, which is none, a server listens only on loopback.
     pub token: Option<String>,
 }
 

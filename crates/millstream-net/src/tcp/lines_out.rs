@@ -3,7 +3,7 @@
 use super::counters::Opened;
 use super::{Listener, ListenerCounters, Options, token};
 use crate::broadcast::{Next, Reader};
-use crate::listening::{Accepted, Accepting, Bound, Closing};
+use crate::listening::{Accepted, Accepting, Bound, Closing, asked_for};
 use crate::{Broadcast, OpenError, WhenSlow};
 use bytes::BytesMut;
 use std::net::ToSocketAddrs;
@@ -40,7 +40,7 @@ pub fn send_lines(
         async move {
             let _open = Opened::on(&counters);
             let Accepted { mut stream, mut closing, place: _place, .. } = accepted;
-            if let Some(token) = &options.token {
+            if let Some(token) = asked_for(options.token.as_deref()) {
                 let shown = tokio::select! {
                     shown = shows(&mut stream, token) => shown,
                     () = closing.wait() => return,

@@ -19,8 +19,8 @@ pub struct Options {
     /// The time limit for a reader to take a write of at most 64 KiB or one value, or for a sender to take an answer.
     /// By default 30 seconds.
     pub write_within: Duration,
-    /// The token, which must be the first line or record of every connection. Without one, or with an empty one, it
-    /// listens only on loopback. TCP does not hide the token from others on the network.
+    /// The token, which must be the first line or record of every connection. Without one, or with an empty one,
+    /// which is none, it listens only on loopback. TCP does not hide the token from others on the network.
     pub token: Option<String>,
     /// Whether a source answers. Whenever it waits for more, it sends a line with the number of taken lines or records
     /// of this connection; before it closes the connection for an error, it sends a line that begins with `error: `. A

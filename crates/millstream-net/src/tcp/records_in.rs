@@ -3,7 +3,7 @@
 use super::counters::Opened;
 use super::{Listener, ListenerCounters, Options, token};
 use crate::lingering::{Lingering, Watch};
-use crate::listening::{Accepted, Accepting, Bound, Closing};
+use crate::listening::{Accepted, Accepting, Bound, Closing, asked_for};
 use crate::taking::{NotTaken, Taking};
 use crate::{OpenError, WholeLines, WholeRecords};
 use memchr::memchr;
@@ -295,7 +295,7 @@ async fn send<T: Item>(values: Vec<(T, u64)>, taking: &mut Taking<'_, T>, wait: 
 
 /// Reads the token, if one is set. Returns the bytes after it.
 async fn with_token<C: Cutter>(connection: &mut Connection, cutter: &C) -> Result<Option<Vec<u8>>, Ended> {
-    let Some(token) = connection.options.token.clone() else { return Ok(None) };
+    let Some(token) = asked_for(connection.options.token.as_deref()).map(str::to_owned) else { return Ok(None) };
     let mut begun = Vec::new();
     // The line or record is read only up to a length that the token can have.
     while begun.len() <= token.len() + 8 {

@@ -104,6 +104,7 @@ fn a_line_that_is_too_long_is_413_with_the_lines_that_were_taken() {
     let (server, run, seen) = lines(8);
     let answer = post(server.address(), "/ingest", "123456789\n");
     assert!(status(&answer) == 413 && answer.contains("0 lines"), "{answer}");
+    assert!(answer.contains("\r\nmillstream-taken: 0\r\n"), "{answer}");
     // Without an end it is no shorter.
     let mut endless = Peer::of(server.address());
     endless.say("POST /ingest HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n4\r\none\n\r\n");
@@ -113,6 +114,7 @@ fn a_line_that_is_too_long_is_413_with_the_lines_that_were_taken() {
     let read = endless.0.read(&mut answer).unwrap();
     let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
     assert!(status(&answer) == 413 && answer.contains("1 lines"), "{answer}");
+    assert!(answer.contains("\r\nmillstream-taken: 1\r\n"), "{answer}");
     assert_eq!(status(&post(server.address(), "/ingest", "1234567\n")), 202);
     drop((server, endless));
     run.wait().unwrap();

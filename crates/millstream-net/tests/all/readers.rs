@@ -3,6 +3,7 @@
 use crate::peer::{PATIENCE, Peer, ask, status};
 use millstream_core::SequenceNumber;
 use millstream_net::http::axum::Router;
+use millstream_net::http::axum::routing::get;
 use millstream_net::http::{Limits, Server, events, stream};
 use millstream_net::{Broadcast, Publisher, WhenSlow, broadcast};
 use std::io::Read;
@@ -82,6 +83,33 @@ fn a_slow_reader_skips_or_is_disconnected_and_the_values_go_on() {
     assert_eq!(body(&cut.join().unwrap()), None, "a break, and no end");
     assert!(values.disconnected() == 1 && values.skipped() > 0);
     drop(server);
+}
+
+#[test]
+fn a_request_is_open_as_long_as_its_answer_is_streamed() {
+    let (publisher, values) = broadcast(8);
+    let routes = Router::new()
+        .route("/lines", stream(values.clone(), WhenSlow::Skip, "text/plain"))
+        .route("/events", events(values.clone(), WhenSlow::Skip))
+        .route("/", get(async || "here\n"));
+    let server = Server::open_with("127.0.0.1:0", routes, Limits::default().requests_of_one(2)).unwrap();
+    let asked = || status(&ask(server.address(), "GET / HTTP/1.1", ""));
+    let mut readers = vec![reader(&server, &values, "/lines"), reader(&server, &values, "/events")];
+    assert_eq!(asked(), 429);
+    while readers.pop().is_some() {
+        let since = Instant::now();
+        while asked() == 429 {
+            assert!(since.elapsed() < PATIENCE, "a reader that has left counts");
+        }
+    }
+    drop(publisher);
+    // One after the other on one connection.
+    let mut peer = Peer::of(server.address());
+    for _ in 0..50 {
+        peer.say("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    }
+    peer.say("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    assert_eq!(peer.rest().matches("HTTP/1.1 200 OK").count(), 51);
 }
 
 #[test]

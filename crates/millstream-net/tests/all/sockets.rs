@@ -1,6 +1,6 @@
 //! WebSockets: values out, messages in, and what no other site may.
 
-use crate::peer::{PATIENCE, Peer, status};
+use crate::peer::{PATIENCE, Peer, ask, status};
 use millstream_core::{SequenceNumber, pipeline};
 use millstream_exec::{JobExt, Reception, Rings, Runner};
 use millstream_net::http::axum::Router;
@@ -93,6 +93,21 @@ fn values_go_to_every_socket_and_it_ends_with_them() {
     while server.counters().open() > 0 || values.readers() > 0 {
         assert!(since.elapsed() < PATIENCE, "a connection that has ended still counts");
         std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_request_is_open_as_long_as_the_socket_that_it_has_become() {
+    let (_publisher, values) = broadcast(64);
+    let routes = Router::new().route("/values", send_messages(values, WhenSlow::Skip));
+    let server = Server::open_with("127.0.0.1:0", routes, Limits::default().requests_of_one(1)).unwrap();
+    let asked = || status(&ask(server.address(), "GET /nowhere HTTP/1.1", ""));
+    let socket = Socket::of(server.address(), "/values");
+    assert_eq!(asked(), 429);
+    drop(socket);
+    let since = Instant::now();
+    while asked() != 404 {
+        assert!(since.elapsed() < PATIENCE, "a socket that has ended counts");
     }
 }
 

@@ -274,6 +274,28 @@ fn a_reader_that_takes_nothing_for_too_long_is_closed_and_what_was_published_is_
 }
 
 #[test]
+fn an_empty_token_is_none() {
+    for token in ["", " "] {
+        let (listener, run, seen) = lines(Options::default().token(token).acknowledge());
+        let mut peer = Peer::of(listener.address());
+        peer.say("one\n").0.shutdown(Shutdown::Write).unwrap();
+        assert!(peer.rest().starts_with("1\n"));
+        drop(listener);
+        run.wait().unwrap();
+        assert_eq!(text(&seen), "one\n");
+
+        let (publisher, values) = broadcast(8);
+        let options = Options::default().token(token);
+        let listener = send_lines("127.0.0.1:0", values.clone(), WhenSlow::Skip, options).unwrap();
+        let mut reader = Peer::of(listener.address());
+        wait_until(|| values.readers() == 1);
+        publisher.publish(SequenceNumber(0), "two\n");
+        drop(publisher);
+        assert_eq!(reader.rest(), "two\n");
+    }
+}
+
+#[test]
 fn readers_show_their_token_too() {
     let (publisher, values) = broadcast(8);
     let options = Options::default().token("secret");

@@ -30,9 +30,10 @@ use std::time::Duration;
 /// emptied or has other bytes before the position is an error: its unread bytes are lost, and only a person can accept
 /// that.
 ///
-/// Lines are the same in every process; the cuts between blocks depend on what was there when the file was read, so the
-/// numbers before a stage that splits blocks into lines can differ. A sink that [skips](crate::ClaimingSink::skips)
-/// numbers, such as a table, and effects come after such a stage. [`stopper`](FollowedFile::stopper) ends it.
+/// Lines are the same in every process. One that its file does not end, as that of a writer that was killed, ends with
+/// the file. The cuts between blocks depend on what was there when the file was read, so the numbers before a stage
+/// that splits blocks into lines can differ. A sink that [skips](crate::ClaimingSink::skips) numbers, such as a table,
+/// and effects come after such a stage. [`stopper`](FollowedFile::stopper) ends it.
 ///
 /// ```
 /// use millstream::state::{FollowedFile, Places, Resumable};
@@ -158,7 +159,8 @@ pub struct FollowedLines {
     is_whole: bool,
 }
 
-/// The bytes of a [`FollowedFile`].
+/// The bytes of a [`FollowedFile`]. Where another file begins, a read fails once with
+/// [`NextFile`](millstream_io::NextFile), and is to be repeated, as by `Blocks`.
 #[derive(Debug)]
 pub struct FollowedBytes(Reader);
 
@@ -166,12 +168,10 @@ pub struct FollowedBytes(Reader);
 enum Reader {
     Named(Follow),
     AfterRest(Box<Rest>),
-    Between(Box<Between>),
+    /// The bytes between two positions: those of one file, or the rest of a file and the beginning of the one that got
+    /// its name.
+    Between(RotatedBytes),
 }
-
-/// The bytes between two positions: those of one file, or the rest of a file and the beginning of the one that got its
-/// name.
-type Between = Chain<io::Take<File>, io::Take<File>>;
 
 impl Read for FollowedBytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -239,10 +239,9 @@ impl FollowedFile {
         };
         if to.is_null() {
             // There was no file yet.
-            let none = || io::Result::Ok(File::open("/dev/null")?.take(0));
             let is_empty = from.is_none() && total.is_none_or(|total| total == 0);
-            let between = is_empty.then(none).ok_or_else(rotated)??.chain(none()?);
-            return Ok(FollowedBytes(Reader::Between(Box::new(between))));
+            let none = is_empty.then(|| RotatedBytes::parts([])).ok_or_else(rotated)?;
+            return Ok(FollowedBytes(Reader::Between(none)));
         }
         let to = stored(to)?;
         // Without a file at first, it may have been rotated at any time.
@@ -259,7 +258,7 @@ impl FollowedFile {
             return Err(rotated());
         }
         first.seek(SeekFrom::Start(from.offset))?;
-        Ok(FollowedBytes(Reader::Between(Box::new(first.take(bytes).chain(last.take(rest))))))
+        Ok(FollowedBytes(Reader::Between(RotatedBytes::parts([first.take(bytes), last.take(rest)]))))
     }
 
     fn stored(&self, position: &Value) -> io::Result<Stored> {

@@ -3,7 +3,7 @@
 use millstream_core::text::Block;
 use millstream_core::{Arrow, TextExt, pipeline};
 use millstream_exec::Rings;
-use millstream_io::FileSink;
+use millstream_io::{FileSink, WholeBlocks};
 use millstream_state::{Cadence, FollowedFile, Persistent, Places, Resumable, StateDir};
 use serde_json::Value;
 use std::fs;
@@ -254,4 +254,29 @@ fn a_followed_name_that_is_a_pipe_is_refused_and_not_opened() {
     });
     let (none, failure) = receiver.recv_timeout(Duration::from_secs(60)).expect("it has opened the pipe");
     assert!(none && failure.unwrap().contains("only a regular file can be followed"));
+}
+
+/// As those of a writer that was killed before the file was rotated.
+#[test]
+fn a_line_without_an_end_is_whole_and_ends_with_its_file_in_every_process() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    fs::write(&log, "a\n").unwrap();
+    let first = lines_after(&log, None, 1)[0].1.clone();
+    append(&log, "b");
+    for (to, next) in [("log.1", "c\nd"), ("log.2", "e"), ("log.3", "f\n")] {
+        fs::rename(&log, home.path().join(to)).unwrap();
+        wait_for_another_time(home.path());
+        fs::write(&log, next).unwrap();
+    }
+    let (read, all) = (lines_after(&log, Some(&first), 5), ["b", "c", "d", "e", "f"]);
+    assert_eq!(read.iter().map(|(line, _)| line).collect::<Vec<_>>(), all.each_ref());
+    for (done, (_, position)) in read.iter().enumerate() {
+        assert_eq!(texts_after(&log, position, 4 - done), all[done + 1..]);
+    }
+    // Once rotated between two positions.
+    let (source, to) = (FollowedFile::new(&log), &read[1].1);
+    let lines = |bytes| WholeBlocks::lines(bytes).map(|block| String::from_utf8_lossy(&block).into_owned());
+    let between: Vec<String> = lines(source.bytes_between(Some(&first), to, Some(3)).unwrap()).collect();
+    assert_eq!(between, ["b", "c\n"]);
 }

@@ -4,7 +4,7 @@ use super::change_rules::{advice, names_states};
 use super::ends::Texts;
 use super::files::Files;
 use super::outputs::{Place, overwritten};
-use super::sink_file::file_of;
+use super::sink_file::{SinkFile, file_of, is_url};
 use super::sources::Named;
 use super::{Accepts, count_rows};
 use crate::command::upgrade::asked::{Answered, Asked};
@@ -199,6 +199,10 @@ impl Running {
         let names = names.chain(dead.iter().filter_map(|number| next.dead[*number].as_ref()));
         let names = names.map(|name| file_of(name));
         for name in names.filter(|name| !open.iter().any(|open| open == name)) {
+            if is_url(name) {
+                SinkFile::posting(name.to_owned()).map_err(Answered::refused)?;
+                continue;
+            }
             let shown = quoted(name.as_ref());
             let place = Place::of(name.as_ref());
             if let Some(other) = open.iter().find(|other| place.is_some() && Place::of(other.as_ref()) == place) {

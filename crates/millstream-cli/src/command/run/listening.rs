@@ -8,11 +8,13 @@ use crate::deploy::{Clients, Refused};
 use crate::outcome::Outcome;
 use crate::progress;
 use millstream_core::{pipeline, text::Block};
+use millstream_exec::source::Closer;
 use millstream_exec::{Client, JobExt, Poller, Reception, Request, Rings, RunError, Runner, Source};
 use millstream_net::arrivals;
 use millstream_net::http::Ingest;
 use millstream_net::http::axum::{Router, http::StatusCode, routing::post_service};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -24,6 +26,7 @@ pub(super) struct Listening {
     address: String,
     blocks: Receiver<Block>,
     clients: Clients,
+    closer: Arc<Option<Closer>>,
 }
 
 impl Listening {
@@ -34,11 +37,11 @@ impl Listening {
     /// Why it does not listen, and the exit code.
     pub(super) fn at(address: &str, longest: usize) -> Result<Self, Refused> {
         let (sender, blocks) = sync_channel(BLOCKS);
-        let client = received(sender).map_err(|error| failed(address, &error))?;
+        let (client, closer) = received(sender).map_err(|error| failed(address, &error))?;
         let clients = Clients::default();
         let opened = clients.open(address, routes(Ingest::new(client).longest(longest)), None)?;
         let address = opened.map_or_else(|| address.to_owned(), |address| address.to_string());
-        Ok(Listening { address, blocks, clients })
+        Ok(Listening { address, blocks, clients, closer: Arc::new(closer) })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -48,6 +51,12 @@ impl Listening {
     /// Ends it once all accepted rows have come out of it.
     pub(super) fn clients(&self) -> Clients {
         self.clients.clone()
+    }
+
+    /// Refuses further rows, with 503. Those that were taken still come.
+    pub(super) fn refuses(&self) -> impl Fn() + Send + 'static {
+        let closer = self.closer.clone();
+        move || closer.iter().for_each(Closer::close)
     }
 }
 
@@ -60,17 +69,18 @@ fn routes(ingest: Ingest) -> Router {
     Router::new().route("/ingest", post_service(ingest)).fallback(elsewhere)
 }
 
-/// A client that passes its blocks to a channel.
-fn received(sender: SyncSender<Block>) -> Result<Client<Block, ()>, RunError> {
+/// A client that passes its blocks to a channel, and what closes it.
+fn received(sender: SyncSender<Block>) -> Result<(Client<Block, ()>, Option<Closer>), RunError> {
     let rings = Rings::new().workers(1).ring(BLOCKS);
     let (reception, arriving) = Reception::<Block, ()>::open(&rings, Some(BLOCKS))?;
+    let closer = Source::closer(&arriving);
     // The receiver is dropped only when the whole run ends.
     let pass = move |_, block: &Block| sender.send(block.clone()).map_err(|_| "the run has ended");
     let relay = rings.start(pipeline::<Block>().from(arrivals::taken(arriving)).to_each(pass))?;
     let client = reception.client(&relay);
     // The run ends with its last client, which the server's routes hold.
     thread::spawn(move || relay.wait());
-    Ok(client)
+    Ok((client, closer))
 }
 
 /// Posted blocks of whole rows that go to a journal.
@@ -101,6 +111,10 @@ impl Iterator for Listening {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
-        self.blocks.recv().ok().inspect(|block| progress::read(block.len()))
+        let next = self.blocks.recv().ok().inspect(|block| progress::read(block.len()));
+        if next.is_none() {
+            self.clients.wait();
+        }
+        next
     }
 }

@@ -1,11 +1,12 @@
 use super::files::Files;
 use super::many;
-use super::sink_file::{file_of, table_of};
+use super::sink_file::{SinkFile, file_of, table_of};
 use super::sources::Named;
 use crate::input::identity;
 use crate::message::{Complaints, quoted};
 use crate::output::Output;
 use millstream_io::stdio;
+use millstream_io::text::line_ends;
 use millstream_mill::{FailedRow, Program, Written};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,10 +15,20 @@ use std::path::{Path, PathBuf};
 /// Writes the outputs of a program.
 pub(super) struct Outputs {
     standard: Output,
-    /// Whether standard output has no reader, or no room. The run goes on, since it also writes files.
-    is_gone: bool,
+    /// If standard output has no reader, or no room, the lines that it has not got. The run goes on, since it also
+    /// writes files.
+    gone: Option<u64>,
     files: Files,
+    /// Ends a run whose input may come for long, and only once.
+    when_lost: Option<WhenLost>,
     complaints: Complaints,
+}
+
+/// Ends a run.
+struct WhenLost {
+    /// Whether a part of the output is reason enough.
+    any: bool,
+    end: Box<dyn Fn() + Send>,
 }
 
 impl fmt::Debug for Outputs {
@@ -112,7 +123,7 @@ impl Outputs {
         files.are_live(live);
         let _ = live;
         match files.begin(program) {
-            Ok(()) => Some(Outputs { standard, is_gone: false, files, complaints: complaints.clone() }),
+            Ok(()) => Some(Outputs { standard, gone: None, files, when_lost: None, complaints: complaints.clone() }),
             Err(why) => {
                 complaints.complain(&why);
                 None
@@ -126,6 +137,44 @@ impl Outputs {
         self.files.clone()
     }
 
+    /// Ends the run by `end`, which must not wait, when `any` output cannot be written, or else all of them: what the
+    /// source takes from then on would be lost.
+    pub(super) fn when_lost(&mut self, any: bool, end: impl Fn() + Send + 'static) {
+        self.when_lost = Some(WhenLost { any, end: Box::new(end) });
+    }
+
+    fn lost(&self) {
+        if let Some(WhenLost { any, end }) = &self.when_lost
+            && (*any || !self.files.lock().any_works(self.gone.is_none()))
+        {
+            end();
+        }
+    }
+
+    fn write_to(&self, sink: &SinkFile, bytes: &[u8]) {
+        if let Err(lost) = sink.write(bytes) {
+            // Before the message: no row is taken behind it.
+            self.lost();
+            sink.complain(&lost, &self.complaints);
+        }
+    }
+
+    /// Writes to standard output beside files, which must be complete without it.
+    fn print(&mut self, bytes: &[u8]) {
+        let lines = line_ends(bytes).max(1);
+        match &mut self.gone {
+            Some(lost) => *lost += lines,
+            None if self.standard.attempt(bytes) => {}
+            None => {
+                self.gone = Some(lines);
+                // A reader that is gone wants no more.
+                if self.complaints.lost() {
+                    self.lost();
+                }
+            }
+        }
+    }
+
     /// Writes the outputs of a number.
     pub(super) fn write(&mut self, written: &Written) {
         for (sink, bytes) in written.parts.iter().filter(|(_, bytes)| !bytes.is_empty()) {
@@ -135,29 +184,34 @@ impl Outputs {
                 (files.sink(*sink), files.has_files())
             };
             match sink {
-                None if self.is_gone => {}
-                // The files must be complete, even without standard output.
-                None if has_files => self.is_gone = !self.standard.attempt(bytes),
+                None if has_files || self.gone.is_some() => self.print(bytes),
                 None => self.standard.write(bytes),
-                Some(sink) => sink.write(bytes, &self.complaints),
+                Some(sink) => self.write_to(&sink, bytes),
             }
         }
         for dead in &written.dead {
             let (file, count) = self.files.lock().dead(dead.source);
             match file {
-                Some(sink) => sink.write(&dead.json(), &self.complaints),
+                Some(sink) => self.write_to(&sink, &dead.json()),
                 None if count <= MESSAGES => self.complaints.complain(&said(dead)),
                 None => {}
             }
         }
     }
 
-    /// Commits the rows in databases, and reports the number of dead letters.
+    /// Commits the rows in databases, and reports what is lost, and the number of dead letters.
     pub(super) fn finish(self, quiet: bool) {
         #[cfg(feature = "sqlite")]
         {
             let open = self.files.lock().open_sinks();
             open.iter().for_each(|sink| sink.finish(&self.complaints));
+        }
+        // Other input can be read again.
+        if self.when_lost.is_some() && self.complaints.lost() {
+            if let Some(lost) = self.gone {
+                self.complaints.note(&said_lost("standard output", lost));
+            }
+            self.files.lock().all().for_each(|file| file.say_lost(&self.complaints));
         }
         for (count, file) in self.files.lock().counts() {
             match file {
@@ -173,6 +227,12 @@ impl Outputs {
             }
         }
     }
+}
+
+/// How much of an output is lost.
+pub(super) fn said_lost(name: &str, lines: u64) -> String {
+    let are = if lines == 1 { "is" } else { "are" };
+    format!("{name}: up to {} {are} not in it", many(lines, "line"))
 }
 
 pub(super) fn said(dead: &FailedRow) -> String {

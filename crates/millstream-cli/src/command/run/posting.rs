@@ -4,6 +4,7 @@ use crate::hash::Hash;
 use millstream_core::{SequenceNumber, Sink, Val};
 use millstream_net::http::{PostError, PostSink};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Posts rows, a body of whole rows at a time, and tries again as a [`PostSink`] does. The `Idempotency-Key` of a body
@@ -37,10 +38,13 @@ impl Posting {
     }
 }
 
-/// A unique name for a run.
+/// A unique name for a run, or for one of its sinks.
 pub(super) fn new_run() -> String {
+    // The clock may stand still between two sinks, or go back.
+    static NAMED: AtomicU64 = AtomicU64::new(0);
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("run-{}-{}", std::process::id(), begun.as_micros())
+    let named = NAMED.fetch_add(1, Ordering::Relaxed);
+    format!("run-{}-{}-{named}", std::process::id(), begun.as_micros())
 }
 
 fn failed(error: PostError) -> io::Error {
@@ -48,5 +52,17 @@ fn failed(error: PostError) -> io::Error {
         PostError::Refused { status, .. } => io::Error::other(format!("the server answered with status {status}")),
         PostError::Unanswered { source, .. } => io::Error::other(source),
         error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::new_run;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn sinks_that_are_opened_at_once_have_different_names() {
+        let names: BTreeSet<String> = (0..10_000).map(|_| new_run()).collect();
+        assert_eq!(names.len(), 10_000);
     }
 }

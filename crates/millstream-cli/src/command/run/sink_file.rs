@@ -1,4 +1,6 @@
+use super::outputs::said_lost;
 use crate::message::{Complaints, cause, quoted};
+use millstream_io::text::line_ends;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,8 +39,13 @@ pub(super) struct SinkFile {
 
 struct State {
     to: To,
-    failed: bool,
+    /// The lines that are not written, or not whole, once a write has failed.
+    lost: Option<u64>,
 }
+
+/// A write has failed.
+#[derive(Debug)]
+pub(super) struct Lost(io::Error);
 
 enum To {
     /// A file. If it `is_old`, of an earlier run, it is emptied before the first write.
@@ -101,21 +108,38 @@ impl SinkFile {
     pub(super) fn finish(&self, complaints: &Complaints) {
         let Some(database) = self.database() else { return };
         let committed = database.lock().unwrap_or_else(PoisonError::into_inner).commit();
-        if let (Err(error), false) = (committed, self.state().failed) {
-            self.complain(&error, complaints);
+        if let (Err(error), None) = (committed, self.state().lost) {
+            self.complain(&Lost(error), complaints);
         }
     }
 
-    fn complain(&self, error: &io::Error, complaints: &Complaints) {
-        complaints.complain(&format!("{}: {}", quoted(file_of(&self.name).as_ref()), cause(error)));
+    /// Says why a write has failed.
+    pub(super) fn complain(&self, Lost(error): &Lost, complaints: &Complaints) {
+        complaints.lose(&format!("{}: {}", self.shown(), cause(error)));
+    }
+
+    /// Says how much is not written since a write has failed.
+    pub(super) fn say_lost(&self, complaints: &Complaints) {
+        if let Some(lost) = self.state().lost {
+            complaints.note(&said_lost(&self.shown(), lost));
+        }
+    }
+
+    fn shown(&self) -> String {
+        quoted(file_of(&self.name).as_ref())
     }
 
     fn to(name: String, to: To) -> Arc<Self> {
-        Arc::new(SinkFile { name, is_open: AtomicBool::new(true), state: Mutex::new(State { to, failed: false }) })
+        Arc::new(SinkFile { name, is_open: AtomicBool::new(true), state: Mutex::new(State { to, lost: None }) })
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether a write has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.state().lost.is_some()
     }
 
     /// Whether it is open. Does not wait.
@@ -135,11 +159,17 @@ impl SinkFile {
         }
     }
 
-    /// Writes rows to the file, or posts them. After the first failure it does nothing.
-    pub(super) fn write(&self, bytes: &[u8], complaints: &Complaints) {
+    /// Writes rows to the file, or posts them. After a failure it only counts them.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<(), Lost> {
         let mut state = self.state();
-        if state.failed {
-            return;
+        let lines = || line_ends(bytes).max(1);
+        if let Some(lost) = &mut state.lost {
+            *lost += lines();
+            return Ok(());
         }
         let written = match &mut state.to {
             To::Nothing => Ok(()),
@@ -152,10 +182,10 @@ impl SinkFile {
                 database.insert(table, bytes).and_then(|()| database.end_block(*live))
             }
         };
-        if let Err(error) = written {
-            state.failed = true;
-            self.complain(&error, complaints);
-        }
+        written.map_err(|error| {
+            state.lost = Some(lines());
+            Lost(error)
+        })
     }
 
     /// Empties the file of an earlier run. The next write repeats an error of this.

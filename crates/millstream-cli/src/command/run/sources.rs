@@ -1,3 +1,7 @@
+mod endless;
+
+pub(super) use endless::Endless;
+
 use super::fetched::fetched;
 #[cfg(feature = "serve")]
 use super::listening::Listening;
@@ -122,33 +126,6 @@ pub(super) fn named(program: &Program, files: Vec<OsString>) -> Result<Vec<Named
     Ok(named)
 }
 
-/// The endless sources of a run, which a signal ends.
-#[derive(Clone, Default)]
-pub(super) struct Endless(Arc<Mutex<(bool, Vec<Stopping>)>>);
-
-/// Ends a source, and returns at once.
-type Stopping = Box<dyn Fn() + Send>;
-
-impl Endless {
-    pub(super) fn add(&self, stop: impl Fn() + Send + 'static) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.0 {
-            stop();
-        }
-        all.1.push(Box::new(stop));
-    }
-
-    pub(super) fn stop(&self) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.0 = true;
-        all.1.iter().for_each(|stop| stop());
-    }
-
-    fn stopped(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
 /// How far a run has read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reached(Arc<Mutex<Option<OsString>>>);
@@ -164,12 +141,21 @@ impl Reached {
     }
 }
 
+/// What is read now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    Files,
+    /// The endless source, which ends by itself after a signal.
+    Followed,
+    /// The endless source, of which all rows that were taken are passed on.
+    Posted,
+}
+
 /// The blocks of all sources, one file after the other. A file that fails is reported, and the next one follows.
 pub(super) struct Sources {
     left: VecDeque<(usize, SourceOf, OsString)>,
     current: Option<(OsString, FileBlocks)>,
-    /// Whether the current source is the endless one, which ends by itself after a signal.
-    in_endless: bool,
+    reads: Reads,
     /// Whether followed files are followed.
     follows: bool,
     most: usize,
@@ -210,6 +196,7 @@ impl Sources {
                 }
                 let clients = listening.clients();
                 endless.add(move || clients.close());
+                endless.add_if_lost(listening.refuses());
                 Some((*number, of.clone(), listening))
             }
             _ => None,
@@ -224,7 +211,7 @@ impl Sources {
         Ok(Sources {
             left,
             current: None,
-            in_endless: false,
+            reads: Reads::Files,
             follows: true,
             most,
             opening,
@@ -255,7 +242,7 @@ impl Sources {
     fn advance(&mut self) -> Option<()> {
         let Some((number, of, file)) = self.left.pop_front() else {
             // A signal may have ended a file before the endless source.
-            if !self.in_endless {
+            if self.reads == Reads::Files {
                 self.reached.set(None);
             }
             return self.listen();
@@ -267,7 +254,7 @@ impl Sources {
             let follow = Follow::new(&file);
             let stopper = follow.stopper();
             self.endless.add(move || stopper.stop());
-            self.in_endless = true;
+            self.reads = Reads::Followed;
             self.current = Some((file, FileBlocks::new(&of, number, &name, Counted(follow), self.most)));
             return Some(());
         }
@@ -310,7 +297,7 @@ impl Sources {
         let address = listening.address().to_owned();
         let blocks = RowBlocks::of(listening, Default::default());
         let blocks = FileBlocks::from_place(&of, number, &address, blocks, FilePlace::default());
-        (self.current, self.in_endless) = (Some((address.into(), blocks)), true);
+        (self.current, self.reads) = (Some((address.into(), blocks)), Reads::Posted);
         Some(())
     }
 }
@@ -327,8 +314,13 @@ impl Iterator for Sources {
 
     fn next(&mut self) -> Option<Raw> {
         loop {
-            if self.endless.stopped() && !self.in_endless {
-                // A signal ends the stream within this file, but accepted rows are still to be passed on.
+            let ends = match self.reads {
+                Reads::Files => self.endless.stopped(),
+                Reads::Followed => self.endless.lost(),
+                Reads::Posted => false,
+            };
+            if ends {
+                // The stream ends within this file, but accepted rows are still to be passed on.
                 (self.left, self.current) = (VecDeque::new(), None);
                 self.listen()?;
             }

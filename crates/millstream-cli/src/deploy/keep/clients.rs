@@ -21,7 +21,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// The time limit for the old process to store its state, and end its run.
@@ -41,7 +41,11 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The clients of one source.
 #[derive(Clone, Default)]
-pub(crate) struct Clients(Arc<Mutex<Inner>>);
+pub(crate) struct Clients {
+    inner: Arc<Mutex<Inner>>,
+    /// The threads that close the server.
+    closing: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -72,7 +76,7 @@ impl fmt::Debug for Clients {
 
 impl Clients {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers the clients by these routes, and opens their server if there is none. `source` is a client of the run
@@ -103,11 +107,19 @@ impl Clients {
     /// the pipeline, which goes on meanwhile.
     pub(crate) fn close(&self) {
         let clients = self.clone();
-        thread::spawn(move || {
+        let close = move || {
             if !clients.lock().held {
                 clients.end(GRACE);
             }
-        });
+        };
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner).push(thread::spawn(close));
+    }
+
+    /// Waits until a server that is [closed](Clients::close) has answered: no client misses the response to rows that
+    /// were taken.
+    pub(crate) fn wait(&self) {
+        let closing = std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+        closing.into_iter().for_each(|thread| _ = thread.join());
     }
 
     fn end(&self, within: Duration) {

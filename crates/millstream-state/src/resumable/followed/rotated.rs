@@ -1,6 +1,6 @@
 //! Files that were rotated away while no process followed them.
 
-use millstream_io::{Follow, FollowPlace};
+use millstream_io::{Follow, FollowPlace, NextFile};
 use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Take};
@@ -39,7 +39,7 @@ impl Rotated {
     }
 }
 
-/// The bytes of rotated files, one after the other.
+/// The bytes of files, one after the other. After each of them another one begins.
 #[derive(Debug)]
 pub(super) struct RotatedBytes(VecDeque<Take<File>>);
 
@@ -47,17 +47,23 @@ impl RotatedBytes {
     pub(super) fn of(files: Vec<Rotated>) -> Self {
         RotatedBytes(files.into_iter().map(|Rotated { file, bytes, .. }| file.take(bytes)).collect())
     }
+
+    /// These bytes of these files.
+    pub(super) fn parts<const N: usize>(parts: [Take<File>; N]) -> Self {
+        RotatedBytes(parts.into())
+    }
 }
 
 impl Read for RotatedBytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(file) = self.0.front_mut() {
-            match file.read(buffer)? {
-                0 if !buffer.is_empty() => drop(self.0.pop_front()),
-                read => return Ok(read),
+        let Some(file) = self.0.front_mut() else { return Ok(0) };
+        match file.read(buffer)? {
+            0 if !buffer.is_empty() => {
+                self.0.pop_front();
+                Err(NextFile.into())
             }
+            read => Ok(read),
         }
-        Ok(0)
     }
 }
 
