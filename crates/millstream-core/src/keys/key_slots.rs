@@ -181,17 +181,10 @@ impl<K: Hash + Eq + Clone> KeySlots<K> {
     pub(crate) fn known(&mut self, key: &impl FoundKey<Key = K>) -> Option<KeySlot> {
         let (entry, key_slot) = self.entry_and_slot(key)?;
         if self.bound.forgets && entry != self.newest {
-            self.touch(entry);
+            self.unlink(entry);
+            self.link(entry);
         }
         Some(key_slot)
-    }
-
-    /// Makes an entry the newest one. It is apart from the look at a key, which keeps few registers where no key is
-    /// forgotten.
-    #[inline(never)]
-    fn touch(&mut self, entry: u32) {
-        self.unlink(entry);
-        self.link(entry);
     }
 
     /// The same, of a set that forgets no keys.

@@ -24,6 +24,18 @@ impl<K: Key> KeyRouter<K> {
     /// Unwinds if there are too many keys.
     #[inline]
     pub fn key_slot(&mut self, outer: Option<KeySlot>, key: Option<impl FoundKey<Key = K>>) -> Option<KeySlot> {
+        // The usual case, without the registers that the others need.
+        if let (Some(key), Sets::One(key_slots), false) = (&key, &self.key_slots, self.bound.forgets())
+            && let known @ Some(_) = key_slots.find(key)
+        {
+            return known;
+        }
+        self.other_slot(outer, key)
+    }
+
+    /// The key slot of a number that is none of a key which is known and never forgotten, and is in no other key.
+    #[inline(never)]
+    fn other_slot(&mut self, outer: Option<KeySlot>, key: Option<impl FoundKey<Key = K>>) -> Option<KeySlot> {
         let known = match (&key, &mut self.key_slots, outer) {
             (None, ..) | (_, Sets::Each(_), None | Some(KeySlot { fresh: true, .. })) => None,
             (Some(key), Sets::One(key_slots), _) => key_slots.known(key),
@@ -114,7 +126,6 @@ impl<K: Key> KeyRouter<K> {
 }
 
 /// The key slot of a key that has one inside an outer key.
-#[inline(never)]
 fn known_in<K: Hash + Eq + Clone>(
     bound: Bound,
     sets: &mut [PlaceTable<KeySlots<K>>],
