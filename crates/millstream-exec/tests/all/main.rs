@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one binary.
 #![cfg(not(loom))]
 
+mod alone;
 #[cfg(feature = "queues")]
 mod as_the_model;
 #[cfg(feature = "queues")]

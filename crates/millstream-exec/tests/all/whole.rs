@@ -1,6 +1,7 @@
 //! Runs that are one loop from the source to the sink: values go past the slots of the rings, and nothing else of it
 //! shows. With one worker the stages are one tasklet; where the run chooses how many it has, each has its own.
 
+use crate::alone::{alone, at_last, counted};
 use millstream_core::{
     Arrow, ChoiceExt, Either, ModelExt, PartsExt, RunOutcome, SequenceNumber, Sink, StreamsExt, TryMapExt, Val,
     pipeline,
@@ -10,27 +11,6 @@ use millstream_testkit::within;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Values, and how many of them were taken so far.
-fn counted(values: impl Iterator<Item = u64> + Send + 'static) -> (impl Iterator<Item = u64> + Send, Arc<AtomicU64>) {
-    let taken = Arc::new(AtomicU64::new(0));
-    let counter = taken.clone();
-    (values.inspect(move |_| _ = counter.fetch_add(1, Relaxed)), taken)
-}
-
-/// A sink that counts the values that it got before another one was taken from the source, and all.
-fn alone(taken: Arc<AtomicU64>) -> impl FnMut(&mut (u64, u64), SequenceNumber, &u64) + Send + 'static {
-    move |(alone, all), number, _| {
-        *alone += u64::from(taken.load(Relaxed) == number.0 + 1);
-        *all += 1;
-    }
-}
-
-/// Whether some run does, of a few: where others use the core, the first values may look dear, and then all go through
-/// the slots.
-fn at_last(run: impl FnMut() -> bool) -> bool {
-    std::iter::repeat_with(run).take(20).any(|does| does)
-}
 
 /// One worker, and as many as the run chooses.
 fn one_and_chosen() -> [Rings; 2] {
