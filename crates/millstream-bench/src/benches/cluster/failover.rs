@@ -96,6 +96,6 @@ fn gap(log: &JetStream, rings: &Rings) -> Result<Option<f64>, Failure> {
         let appended = first.join().map_err(panicked)??;
         second.join().map_err(panicked)??;
         fed.join().map_err(panicked)??;
-        Ok(appended.then(|| longest.as_secs_f64()))
+        Ok(appended.then_some(longest.as_secs_f64()))
     })
 }
