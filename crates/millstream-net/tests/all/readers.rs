@@ -1,11 +1,15 @@
 //! Values to many readers over HTTP.
 
 use crate::peer::{PATIENCE, Peer, ask, status};
+use futures_util::StreamExt;
+use futures_util::stream::repeat;
 use millstream_core::SequenceNumber;
 use millstream_net::http::axum::Router;
+use millstream_net::http::axum::body::Body;
 use millstream_net::http::axum::routing::get;
 use millstream_net::http::{Limits, Server, events, stream};
 use millstream_net::{Broadcast, Publisher, WhenSlow, broadcast};
+use std::convert::Infallible;
 use std::io::Read;
 use std::net::TcpStream;
 use std::time::Instant;
@@ -91,10 +95,16 @@ fn a_request_is_open_as_long_as_its_answer_is_streamed() {
     let routes = Router::new()
         .route("/lines", stream(values.clone(), WhenSlow::Skip, "text/plain"))
         .route("/events", events(values.clone(), WhenSlow::Skip))
+        .route("/own", get(async || Body::from_stream(repeat("own\n").map(Ok::<_, Infallible>))))
         .route("/", get(async || "here\n"));
-    let server = Server::open_with("127.0.0.1:0", routes, Limits::default().requests_of_one(2)).unwrap();
+    let server = Server::open_with("127.0.0.1:0", routes, Limits::default().requests_of_one(3)).unwrap();
     let asked = || status(&ask(server.address(), "GET / HTTP/1.1", ""));
     let mut readers = vec![reader(&server, &values, "/lines"), reader(&server, &values, "/events")];
+    assert_eq!(asked(), 200);
+    let mut own = Peer::of(server.address());
+    own.say("GET /own HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    own.0.read_exact(&mut [0; 200]).unwrap();
+    readers.insert(0, own);
     assert_eq!(asked(), 429);
     while readers.pop().is_some() {
         let since = Instant::now();
