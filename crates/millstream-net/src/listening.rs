@@ -113,6 +113,8 @@ pub(crate) struct Listening {
 #[derive(Clone, Debug)]
 pub(crate) struct Beside {
     pub(crate) runtime: tokio::runtime::Handle,
+    /// Places of their own: a client whose request is forwarded here may have one of the listener's, and the listener
+    /// takes one before a client comes.
     free: Arc<Semaphore>,
     closing: Closing,
 }
@@ -170,8 +172,9 @@ impl Bound {
             Arc::new(TcpListener::from_std(self.listener)?)
         };
         let most = most.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-        let free = Arc::new(Semaphore::new(most));
-        let beside = Beside { runtime: runtime.handle().clone(), free: free.clone(), closing: Closing(closed.clone()) };
+        let [free, free_beside] = [(); 2].map(|()| Arc::new(Semaphore::new(most)));
+        let runtime_here = runtime.handle().clone();
+        let beside = Beside { runtime: runtime_here, free: free_beside.clone(), closing: Closing(closed.clone()) };
         let (grace, weak) = (within.clone(), Arc::downgrade(&listener));
         let work = move || {
             let cut_off = runtime.block_on(async move {
@@ -183,9 +186,13 @@ impl Bound {
                 }
                 drop(connected);
                 let within = *grace.lock().unwrap_or_else(PoisonError::into_inner);
-                // The end of every connection.
-                let all = timeout(within, free.acquire_many(most as u32)).await;
-                if all.is_ok() { 0 } else { most - free.available_permits() }
+                let end_of_all = async {
+                    let _none = free.acquire_many(most as u32).await;
+                    let _none_beside = free_beside.acquire_many(most as u32).await;
+                };
+                let in_time = timeout(within, end_of_all).await.is_ok();
+                let open = || most - free.available_permits() + most - free_beside.available_permits();
+                if in_time { 0 } else { open() }
             });
             // Drops the connections that were cut off before this returns, unless their code blocks.
             runtime.shutdown_timeout(Duration::from_secs(1));

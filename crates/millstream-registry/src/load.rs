@@ -306,11 +306,12 @@ impl<'a, K: BoxKind> Loader<'a, K> {
         made
     }
 
-    /// The output of a value, through `print` if the value is not an output yet.
+    /// The output of a value, through `print` if it is none yet. It stays none if it comes of a mistake.
     fn leaving<B: Item>(&mut self, value: &Value<'a>, print: &'static str) -> Option<Typed> {
         let leaving = self.value(value, "".into())?;
-        if leaving.of.id == TypeId::of::<B>() || leaving.id == 0 {
-            return Some(leaving);
+        let is_output = leaving.of.id == TypeId::of::<B>();
+        if is_output || leaving.id == 0 {
+            return is_output.then_some(leaving);
         }
         let printed = self.registry.stages.get(&(print, 1));
         if printed.is_some_and(|all| !all.iter().any(|entry| entry.reads.iter().map(|of| of.id).eq([leaving.of.id]))) {

@@ -2,6 +2,12 @@ use crate::Span;
 use std::error::Error;
 use std::fmt;
 
+/// The most mistakes that `Display` shows.
+const SHOWN: usize = 20;
+
+/// The most characters of a line that it shows.
+const WIDTH: usize = 160;
+
 /// A mistake in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
@@ -40,7 +46,8 @@ impl Mistake {
 
 /// Why a registry cannot make a pipeline of a text: all mistakes, in the order of their places.
 ///
-/// `Display` shows each mistake with its line, its column and what to do.
+/// `Display` shows each mistake with its line, its column and what to do: the first 20, and of a long line 160
+/// characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     name: String,
@@ -90,17 +97,22 @@ impl Wrong {
     fn marked(&self, f: &mut fmt::Formatter<'_>, at: &Span, label: &str, mark: &str) -> fmt::Result {
         let (line, column) = self.place(at.start);
         let whole = self.text.lines().nth(line - 1).unwrap_or("");
-        let most = whole.chars().count().saturating_sub(column - 1);
+        let length = whole.chars().count();
+        // The place is in the middle of what is shown.
+        let skipped = if length > WIDTH { (column - 1).saturating_sub(WIDTH / 2) } else { 0 };
+        let shown: String = whole.chars().skip(skipped).take(WIDTH).collect();
+        let [before, after] = [skipped > 0, length > skipped + WIDTH].map(|cut| if cut { "…" } else { "" });
+        let most = shown.chars().count().saturating_sub(column - 1 - skipped);
         let width = self.text[at.clone()].chars().count().min(most).max(1);
-        let (before, marks) = (" ".repeat(column - 1), mark.repeat(width));
+        let (blanks, marks) = (" ".repeat(before.chars().count() + column - 1 - skipped), mark.repeat(width));
         let label = if label.is_empty() { String::new() } else { format!(" {label}") };
-        write!(f, "\n{line:4} | {whole}\n     | {before}{marks}{label}")
+        write!(f, "\n{line:4} | {before}{shown}{after}\n     | {blanks}{marks}{label}")
     }
 }
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, Mistake { what, at, label, because, help }) in self.mistakes.iter().enumerate() {
+        for (n, Mistake { what, at, label, because, help }) in self.mistakes.iter().take(SHOWN).enumerate() {
             if n > 0 {
                 f.write_str("\n")?;
             }
@@ -116,7 +128,11 @@ impl fmt::Display for Wrong {
                 write!(f, "\n     = help: {help}")?;
             }
         }
-        Ok(())
+        match self.mistakes.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            1 => f.write_str("\n1 further mistake"),
+            more => write!(f, "\n{more} further mistakes"),
+        }
     }
 }
 

@@ -305,7 +305,7 @@ fn empty_slots_are_counted_where_they_are_written() {
         .shard_by(|x| x % 5, 2, |p| p.scan(0, |sum: &mut u64, x| *sum + x).named("keyed"))
         .fold(0, |sum: &mut u64, x| *sum += x, |sum| sum)
         .named("sum");
-    // One worker fills its batches as far as possible, so that most of them are among the first, which are all examined.
+    // One worker fills its batches as far as possible, so most of them are among the first, which are all examined.
     let rings = Rings::new().workers(1).ring(2048).batch(1024).observe(true);
     let (_, report) = rings.start(p.from(source::ready(0..6000)).to_each(|_, _| ())).unwrap().wait().unwrap();
     let of = |name: &str| {

@@ -11,7 +11,8 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most connections at a time. Further ones wait until one ends. By default 10,000.
+    /// The most connections at a time. Further ones wait until one ends. By default 10,000. Connections of an old
+    /// process that forwards requests have as many places of their own.
     pub connections: usize,
     /// The most open requests from one address; 429 for further ones. By default there is no limit. A request is open
     /// until its answer is there; if that is a stream, or a WebSocket, until that ends.

@@ -90,6 +90,17 @@ impl Switch {
         self.mode.send_replace(Mode::Away(door));
     }
 
+    /// Holds the requests that would go to another process, which has ended.
+    pub(super) fn comes_back(&self) {
+        self.mode.send_if_modified(|mode| {
+            let is_away = matches!(mode, Mode::Away(_));
+            if is_away {
+                *mode = Mode::Held;
+            }
+            is_away
+        });
+    }
+
     pub(super) fn has_answered(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
     }

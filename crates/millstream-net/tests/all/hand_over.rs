@@ -18,7 +18,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Routes whose answers name the process.
-fn routes(name: &'static str) -> Router {
+pub(crate) fn routes(name: &'static str) -> Router {
     let (client, run) = service(requests::<String>().map(move |text| format!("{name}: {text}"))).start().unwrap();
     let echo = Endpoint::new(
         client,
@@ -30,7 +30,7 @@ fn routes(name: &'static str) -> Router {
     Router::new().route("/echo", post_service(echo))
 }
 
-fn old() -> (TempDir, Server, Offer) {
+pub(crate) fn old() -> (TempDir, Server, Offer) {
     let home = tempfile::tempdir().unwrap();
     let server = Server::open("127.0.0.1:0", routes("old")).unwrap();
     let offer = server.offer(home.path()).unwrap();
@@ -42,7 +42,7 @@ pub(crate) fn before(dir: &Path) -> Predecessor {
 }
 
 /// A new process: it takes over, and keeps the server until `end` opens.
-fn new(dir: &Path, end: Arc<Gate>, settles: bool) -> std::thread::JoinHandle<()> {
+pub(crate) fn new(dir: &Path, end: Arc<Gate>, settles: bool) -> std::thread::JoinHandle<()> {
     let dir = dir.to_owned();
     spawn(move || {
         let before = before(&dir);
@@ -56,7 +56,7 @@ fn new(dir: &Path, end: Arc<Gate>, settles: bool) -> std::thread::JoinHandle<()>
 }
 
 /// One response on a connection that stays open.
-fn response(peer: &mut Peer) -> String {
+pub(crate) fn response(peer: &mut Peer) -> String {
     let (mut said, mut byte) = (Vec::new(), [0]);
     while !said.ends_with(b"\r\n\r\n") {
         peer.0.read_exact(&mut byte).unwrap();
@@ -69,7 +69,7 @@ fn response(peer: &mut Peer) -> String {
     head + &String::from_utf8(body).unwrap()
 }
 
-fn echo(text: &str) -> String {
+pub(crate) fn echo(text: &str) -> String {
     format!("POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{text}", text.len())
 }
 

@@ -10,6 +10,8 @@ mod encrypted;
 mod hand_over;
 #[cfg(unix)]
 mod hand_over_bodies;
+#[cfg(unix)]
+mod hand_over_places;
 mod overload;
 mod peer;
 #[cfg(feature = "post")]

@@ -66,7 +66,7 @@ impl Graph {
             svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
              viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"A pipeline of {} stages\">",
-            self.nodes.len() - 2
+            self.nodes.len().saturating_sub(2)
         )?;
         writeln!(svg, "<style>{STYLE}</style>")
     }
@@ -209,7 +209,7 @@ impl fmt::Display for Escaped<'_> {
             '&' => f.write_str("&amp;"),
             '"' => f.write_str("&quot;"),
             // XML allows none of these characters.
-            c if c.is_control() => f.write_str("\u{fffd}"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => f.write_str("\u{fffd}"),
             c => f.write_char(c),
         })
     }

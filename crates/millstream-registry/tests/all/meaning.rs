@@ -149,6 +149,8 @@ fn mistakes_in_a_program_have_places() {
     for part in ["text:1:22\n   1 | ", "this is bad", "`code` is given twice", "did you mean `show`?"] {
         assert!(code.contains(part), "{part}: {code}");
     }
+    // Of the last one of these outputs not even the type is right.
+    assert!(wrong("numbers | show; numbers | above(.a + bad)").contains("this is bad"));
     assert!(wrong("numbers | show | double").contains("this is a `Output`"));
     assert!(wrong("numbers show").contains("`;` ends a statement"));
     assert!(wrong("numbers(1, 2)").contains("takes no more than 1 value here"));

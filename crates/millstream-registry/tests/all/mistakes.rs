@@ -99,3 +99,17 @@ fn size_and_depth_are_limited() {
     check(&deep(5000), &["calls are nested more than 64 deep"]);
     check(&format!("|n| {{ n }}{}", " ".repeat(1 << 16)), &["the text is longer than 65536 bytes"]);
 }
+
+#[test]
+fn a_message_stays_short_whatever_the_text_is() {
+    let said = |text: &str| registry().load::<u64, u64>(text).map(drop).unwrap_err().to_string();
+    let quotes = "'".repeat(60_000);
+    let long = said(&quotes);
+    assert!(long.len() < 20_000 && long.ends_with(" further mistakes"), "{}", long.len());
+    // The place is shown below its character, in the middle of the line.
+    let one = said(&format!("|_n| {{ {}nn{} }}", " ".repeat(200), " ".repeat(200)));
+    let [_, _, line, marks] = one.lines().collect::<Vec<_>>()[..4] else { panic!("{one}") };
+    let column = |text: &str, of: char| text.chars().position(|c| c == of);
+    assert_eq!((column(line, 'n'), column(line, '…')), (column(marks, '^'), Some(7)), "{one}");
+    assert!(line.ends_with('…') && line.chars().count() == 7 + 160 + 2, "{one}");
+}

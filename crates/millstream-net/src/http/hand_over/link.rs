@@ -55,6 +55,10 @@ pub(super) fn receive(link: &UnixStream, within: Duration) -> io::Result<Option<
             sockets.extend(passed);
         }
     }
+    #[cfg(not(target_os = "linux"))]
+    for socket in &sockets {
+        rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC)?;
+    }
     Ok((received.bytes > 0).then_some((word[0], sockets)))
 }
 

@@ -306,7 +306,8 @@ pub enum Settled {
     Yes,
     /// It has not answered a request yet, and may still end at its first.
     NotYet,
-    /// It has ended before it was settled. This process can [go on](Server::resume) if the state is free.
+    /// It has ended before it was settled. This process holds the requests again, and can [go on](Server::resume) if
+    /// the state is free.
     Lost,
 }
 
@@ -321,6 +322,8 @@ impl HandedOver {
             }
             Err(error) if door::is_silence(&error) => Settled::NotYet,
             Ok(_) | Err(_) => {
+                // First: what comes through the door now would be sent through it again.
+                server.serving.switch.comes_back();
                 offer.listens.send_replace(true);
                 Settled::Lost
             }

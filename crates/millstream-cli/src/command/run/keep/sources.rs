@@ -274,6 +274,12 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
         }
     }
 
+    fn let_go(&self) {
+        if let Some(journal) = &self.0.journal {
+            journal.let_go();
+        }
+    }
+
     fn failure(&self) -> Option<Error> {
         self.0.of.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
