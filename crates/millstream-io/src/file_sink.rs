@@ -206,6 +206,8 @@ impl<C: Clock> FileSink<C> {
 
     /// Writes `bytes`, which end with the value of `number`, or writes nothing.
     fn put(&mut self, bytes: &[u8], number: SequenceNumber) -> Result<()> {
+        // A file that was begun while the disk was full has none.
+        self.put_header()?;
         if let Err(error) = self.file.write_all(bytes) {
             let _ = self.file.set_len(self.length); // the first error is reported
             return Err(self.forget("write", error));
@@ -306,5 +308,25 @@ impl<C: Clock> Drop for FileSink<C> {
         if self.place.keeps_unfinished() {
             let _ = self.flush(); // `finish` reports an error
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_for_which_there_was_no_room_is_written_before_the_next_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("out");
+        let mut sink = FileSink::append(&out).header("n\n").rotate(1000, 1).open().unwrap();
+        // A rotation has begun a file, and the disk is full.
+        (sink.file, sink.length) = (File::options().write(true).open("/dev/full").unwrap(), 0);
+        sink.put_header().unwrap_err();
+        sink.file = File::create(&out).unwrap();
+        sink.write(0.into(), b"0\n").unwrap();
+        sink.write(1.into(), b"1\n").unwrap();
+        sink.finish().unwrap();
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "n\n0\n1\n");
     }
 }
