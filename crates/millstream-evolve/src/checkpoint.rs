@@ -3,7 +3,7 @@ use crate::{EvolveError, Token};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A population between two rounds, with a note of the calling program: enough to continue in another process.
@@ -40,8 +40,13 @@ impl Checkpoint {
         let digest = Sha256::digest(&bytes);
         bytes.extend_from_slice(&digest);
         let path = dir.join(file_name(self.round));
+        let remove =
+            |old: &Path| fs::remove_file(old).map_err(EvolveError::io(format!("cannot remove {}", old.display())));
+        let failed = || EvolveError::io(format!("cannot write the checkpoint {}", path.display()));
+        create(dir).map_err(failed())?;
+        // They go first: after a kill in between, the last one is not of the population that was given up.
+        all(dir)?.iter().filter(|other| round_of(other) > Some(self.round)).try_for_each(|later| remove(later))?;
         let written = || {
-            fs::create_dir_all(dir)?;
             let beside = path.with_extension("unfinished");
             let mut file = File::create(&beside)?;
             file.write_all(&bytes)?;
@@ -49,13 +54,10 @@ impl Checkpoint {
             fs::rename(&beside, &path)?;
             File::open(dir)?.sync_all()
         };
-        written().map_err(EvolveError::io(format!("cannot write the checkpoint {}", path.display())))?;
+        written().map_err(failed())?;
         let all = all(dir)?;
         let before = all.iter().rfind(|other| round_of(other) < Some(self.round));
-        for old in all.iter().filter(|other| **other != path && Some(*other) != before) {
-            fs::remove_file(old).map_err(EvolveError::io(format!("cannot remove {}", old.display())))?;
-        }
-        Ok(())
+        all.iter().filter(|other| **other != path && Some(*other) != before).try_for_each(|old| remove(old))
     }
 
     /// The last whole checkpoint of a directory; `None` if it has no checkpoint.
@@ -101,7 +103,7 @@ impl Checkpoint {
     /// If another process has the lock, or the system refuses access.
     pub fn lock(dir: &Path) -> Result<Lock, EvolveError> {
         let failed = || EvolveError::io(format!("cannot lock {}", dir.display()));
-        fs::create_dir_all(dir).map_err(failed())?;
+        create(dir).map_err(failed())?;
         let file = File::options().create(true).append(true).open(dir.join("lock")).map_err(failed())?;
         match file.try_lock() {
             Ok(()) => Ok(Lock { _file: file }),
@@ -112,6 +114,16 @@ impl Checkpoint {
             Err(TryLockError::Error(error)) => Err(failed()(error)),
         }
     }
+}
+
+/// Creates the directory, if there is none, so that it survives a crash of the machine.
+fn create(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(dir)?;
+    let parent = dir.parent().filter(|parent| *parent != Path::new(""));
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// The lock of a directory of checkpoints: see [`Checkpoint::lock`].

@@ -20,7 +20,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A population whose master is shared by a thread for each worker. Workers connect over TCP. The states of a lost
-/// worker are computed again; a worker that hangs is not noticed.
+/// worker are computed again; a worker that hangs is not noticed, and a call waits for ever once no worker is left.
 #[derive(Debug)]
 pub struct Locked<E: Evolve> {
     shared: Arc<Shared>,

@@ -160,8 +160,11 @@ fn message(socket: &mut Socket, received: &mut Received, until: Deadline) -> io:
             return Ok(body.to_vec());
         }
         socket.read_within(until.left()?)?;
-        if received.read(socket)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
+        match received.read(socket) {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
+            // A signal ends a read that has a limit.
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            Ok(_) | Err(_) => {}
         }
     }
 }

@@ -176,7 +176,6 @@ impl Master {
 
     /// Handles states that a worker returned. Stolen ones go to the thief. Those that were looked at and not returned
     /// have begun.
-    /// have begun.
     fn removed(
         &mut self,
         worker: usize,

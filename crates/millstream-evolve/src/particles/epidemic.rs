@@ -50,8 +50,8 @@ impl Particle for Epidemic {
 
     fn begin(&self, random: &mut Random) -> Town {
         // It is known that few people are ill, but not how few.
-        let ill = some(2 * self.ill, 0.5, random).max(1);
-        Town { open: self.people.saturating_sub(ill), ill, new: 0 }
+        let ill = some(self.ill.saturating_mul(2), 0.5, random).max(1).min(self.people);
+        Town { open: self.people - ill, ill, new: 0 }
     }
 
     fn step(&self, town: &Town, random: &mut Random) -> Town {
@@ -93,5 +93,15 @@ mod tests {
         // The final size of an epidemic in which each infects 0.4 / 0.15 others: 0.91 of the town.
         let ever = (town.people - now.open) as f64 / town.people as f64;
         assert!((0.85..0.97).contains(&ever), "{ever}");
+    }
+
+    #[test]
+    fn no_more_are_ill_than_there_are() {
+        let (town, mut random) =
+            (Epidemic { people: 10, ill: 20, ..Epidemic::default() }, Token::root(0, 0, 0).random());
+        for _ in 0..100 {
+            let begun = town.begin(&mut random);
+            assert_eq!((begun.open + begun.ill, town.step(&begun, &mut random).ill <= 10), (10, true));
+        }
     }
 }

@@ -42,8 +42,10 @@ pub fn grid(volatility: &Volatility, observations: &[f64]) -> Vec<Estimated> {
             let from = points.iter().zip(&likely);
             from.map(|(from, likely)| likely * bell((to - volatility.keeps * from) / volatility.push)).sum::<f64>()
         };
-        let weighed = |point| moved(point) * volatility.log_likelihood(point, *observation).exp();
-        let next: Vec<f64> = points.iter().map(weighed).collect();
+        let logs: Vec<f64> = points.iter().map(|point| volatility.log_likelihood(point, *observation)).collect();
+        // Only their differences count, and far from all points the exponentials of the logs are 0.
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let next: Vec<f64> = points.iter().zip(&logs).map(|(point, log)| moved(point) * (log - most).exp()).collect();
         let total: f64 = next.iter().sum();
         likely = next.into_iter().map(|likely| likely / total).collect();
         let mean: f64 = points.iter().zip(&likely).map(|(point, likely)| point * likely).sum();

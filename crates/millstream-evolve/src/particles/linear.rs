@@ -7,7 +7,8 @@ use rand_distr::StandardNormal;
 /// exact answer: [`kalman`](super::kalman).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear {
-    /// The factor of the number in a step.
+    /// The factor of the number in a step, between -1 and 1: with another one, the number has no long run from which it
+    /// could begin, and all estimates are NaN.
     pub keeps: f64,
     /// The standard deviation of the noise in a step.
     pub push: f64,

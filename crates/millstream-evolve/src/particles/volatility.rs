@@ -7,7 +7,7 @@ use rand_distr::StandardNormal;
 /// observed. It has no closed solution; [`grid`](super::grid) approximates it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Volatility {
-    /// The factor of the logarithm in a step.
+    /// The factor of the logarithm in a step, between -1 and 1, as in [`Linear`](super::Linear).
     pub keeps: f64,
     /// The standard deviation of the noise in a step.
     pub push: f64,

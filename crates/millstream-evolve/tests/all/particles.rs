@@ -51,6 +51,14 @@ fn volatility_converges_to_the_sum_over_a_grid() {
     assert!(rmse(&exact, &scene.truth) < rmse(&vec![0.0; ROUNDS], &scene.truth));
 }
 
+/// As returns that are given in basis points are.
+#[test]
+fn the_grid_survives_an_observation_far_from_all_of_it() {
+    let exact = grid(&Volatility::default(), &[0.1, 4000.0, 0.1, -0.2, 0.1]);
+    assert!(exact.iter().all(|exact| exact.mean.is_finite() && exact.deviation.is_finite()), "{exact:?}");
+    assert!(exact[1].mean > exact[0].mean + 1.0 && exact[4].mean < exact[1].mean, "{exact:?}");
+}
+
 #[test]
 fn an_epidemic_is_followed() {
     let epidemic = Epidemic::default();
