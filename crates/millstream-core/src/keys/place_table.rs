@@ -45,7 +45,7 @@ enum Held<S> {
     Shared(Arc<Vec<S>>),
 }
 
-/// The places of a segment that were touched before each of some copies, the last copy first. The oldest entry has
+/// The places of a segment, all of which have a value, that were touched before each of some copies, the last copy first. The oldest entry has
 /// those of older copies as well: more than was touched may be written, and never less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
@@ -259,7 +259,9 @@ impl<S: Clone> Clone for PlaceTable<S> {
                 Held::Own(values) => Held::Own(values.clone()),
                 Held::Shared(values) => Held::Shared(values.clone()),
             };
-            Segment { touched: u64::MAX, held }
+            let mut all = Segment { touched: 0, held };
+            all.touched = u64::MAX.checked_shr(u64::BITS - all.values().len() as u32).unwrap_or_default();
+            all
         });
         let (past, stamp) = (vec![Past::default(); self.past.len()], CopyStamp::new());
         PlaceTable { segments: segments.collect(), past, length: self.length, stamp }
@@ -283,5 +285,53 @@ impl<S: Clone> Extend<S> for PlaceTable<S> {
 impl<S: fmt::Debug> fmt::Debug for PlaceTable<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SplitMix64;
+
+    /// A copy is an earlier one with its changes, which are as many as it says, also of a clone.
+    fn copies_are_known<S: Clone + PartialEq + fmt::Debug>(of: fn(u64) -> S) {
+        let mut random = SplitMix64::new(3);
+        for _ in 0..10 {
+            let (mut table, mut copies) = (PlaceTable::<S>::new(), Vec::<PlaceTable<S>>::new());
+            for _ in 0..60 {
+                let n = random.draw();
+                match n % 8 {
+                    0 => table.extend((0..n / 8 % 40).map(of)),
+                    1 if n / 8 % 8 == 0 => table = table.clone(),
+                    1..5 if !table.is_empty() => {
+                        let place = (n / 8) as usize % table.len();
+                        *table.get_mut(place).unwrap() = of(n);
+                    }
+                    _ => copies.push(table.share()),
+                }
+            }
+            copies.push(table.share());
+            for (at, later) in copies.iter().enumerate() {
+                for earlier in &copies[..at] {
+                    let Some(changed) = later.changed(earlier.stamp()) else { continue };
+                    let mut values: Vec<S> = earlier.iter().cloned().collect();
+                    let mut changes = 0;
+                    for (place, value) in later.changes(earlier.stamp()) {
+                        values.splice(place as usize..values.len().min(place as usize + 1), [value.clone()]);
+                        changes += 1;
+                    }
+                    assert_eq!(changes, changed);
+                    assert!(values.iter().eq(later.iter()), "{values:?} {later:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_copy_is_an_earlier_one_with_its_changes() {
+        copies_are_known(|n| n);
+        copies_are_known(|n| n.to_string());
+        copies_are_known(|n| [n; 40]);
+        copies_are_known(|n| [n; 600]);
     }
 }
