@@ -127,9 +127,13 @@ where
         }
     }
 
-    /// The source of the next value. A source is read only if that cannot be decided otherwise.
+    /// The source of the next value, if there is one and it matters. A source is read only if that cannot be decided
+    /// otherwise.
     fn next_side(&mut self) -> Option<Side> {
         loop {
+            if self.is_over() {
+                return None;
+            }
             let (first, second) = (&self.first, &self.second);
             let ask = match (&first.head, &second.head) {
                 (Some(a), Some(b)) => return Some(if a.at <= b.at { Side::First } else { Side::Second }),
@@ -159,9 +163,6 @@ where
 
     /// Processes the next value. Returns false if there is none.
     fn step(&mut self) -> bool {
-        if self.is_over() {
-            return false;
-        }
         let Some(side) = self.next_side() else {
             while self.drop_oldest() {}
             return false;

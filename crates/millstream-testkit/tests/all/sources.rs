@@ -244,3 +244,19 @@ fn an_endless_source_ends_if_the_other_one_has_no_further_matches() {
     let join = source::join_by_number(2, [3_u64, 1], |n| *n, 0_u64.., |n| *n);
     assert_eq!(pipeline::<(u64, u64)>().collect(join), Ok(vec![(1, 1)]));
 }
+
+/// The other one may wait for ever: its sender lives, and sends no more.
+#[test]
+fn a_join_ends_with_its_last_pair() {
+    let (sender, seconds) = source::channel(4);
+    sender.send_all(1..=3_u64).unwrap();
+    let one_to_one = source::join_by_number(2, vec![1, 2, 3_u64], |n| *n, seconds, |n| *n).one_to_one();
+    let (waits, silent) = source::channel::<u64>(4);
+    let of_none = source::join_by_time(2, 9, Vec::new(), |n: &u64| (*n, *n), silent, |n| (*n, *n));
+    let joined = within(Duration::from_secs(60), move || {
+        let p = pipeline::<(u64, u64)>;
+        (p().collect(one_to_one), Queues::new().collect(p().from(of_none)))
+    });
+    assert_eq!(joined, Ok((Ok(vec![(1, 1), (2, 2), (3, 3)]), Ok(Vec::new()))));
+    drop((sender, waits));
+}
