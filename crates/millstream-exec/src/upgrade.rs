@@ -23,6 +23,7 @@ pub(crate) mod shadow_state;
 mod spec;
 
 pub(crate) use behind::Behind;
+use error::NotReady;
 pub use error::{StateMismatch, UpgradeError};
 pub(crate) use planned::Next;
 pub use report::{ChangeReport, RefusedChange, StagePause};
@@ -194,8 +195,8 @@ impl<R: RingRunner, T: Item, P> Replacement<R, T, P>
 where
     P: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>>,
 {
-    /// Wires the new version and moves the states into it. If that fails, the old version has all its states.
-    fn ready(&mut self, pool: &Arc<Pool>, retired: &Retired) -> Result<Ready<P::Out>, UpgradeError> {
+    /// Wires the new version and moves the states into it.
+    fn ready(&mut self, pool: &Arc<Pool>, retired: &Retired) -> Result<Ready<P::Out>, NotReady> {
         let input = self.fork.take().expect("the mark has left a reader");
         input.forget_marks();
         let next = (&*self.next, self.planned.take());
@@ -204,14 +205,14 @@ where
         let check = judged(present.plan(), &version.wiring.plan, &self.states)?;
         match retired.output {
             Some(sink) if sink != output.position() => {
-                return Err(UpgradeError::OtherNumber { sink, output: output.position() });
+                return Err(UpgradeError::OtherNumber { sink, output: output.position() }.into());
             }
             _ => {}
         }
         let roster = pool.roster();
         let mut old = OldTasklets::of(&roster.tasks);
         let (tasklets, plan) = (&mut version.wiring.tasklets, &version.wiring.plan);
-        let states_moved = hand_over(old.states(), tasklets, plan, &self.states).map_err(UpgradeError::State)?;
+        let states_moved = hand_over(old.states(), tasklets, plan, &self.states)?;
         Ok(Ready { version, output, check, states_moved })
     }
 
@@ -296,11 +297,13 @@ where
                 Some(expected)
             }
             // The old version does not go on in a run that has failed.
-            Err(error) if matches!(self.answer, Answer::FailsRun) => {
+            Err(NotReady { error, old_goes_on }) if !old_goes_on || matches!(self.answer, Answer::FailsRun) => {
+                self.behind.iter().for_each(Behind::refuse);
+                self.answer.give(Err(error.clone()));
                 pool.shared.fail_with(RunError::Upgrade(error));
                 None
             }
-            Err(error) => {
+            Err(NotReady { error, .. }) => {
                 self.behind.iter().for_each(Behind::refuse);
                 pool.go_on();
                 self.site.refuse(at, self.states.reason.clone(), error, &self.answer);

@@ -1,3 +1,4 @@
+use super::hand_over::NotHandedOver;
 use super::shadow_end::ShadowEnd;
 use crate::RunError;
 use millstream_core::SequenceNumber;
@@ -26,7 +27,8 @@ pub enum UpgradeError {
     /// Stages or states do not fit, by the plans: which fit, and why the others do not.
     Check(Box<UpgradeCheck>),
     /// The state of a stage does not fit, as was found at the number: its type has the name and the size of another
-    /// type, or its migration panicked or is for other types.
+    /// type, or its migration panicked or is for other types. Or its keys change their lanes beside a snapshot that has
+    /// their states, and cloning one panicked: then the run fails, since the old pipeline has lost some states.
     State(StateMismatch),
     /// The output of the new pipeline would not go on with the number that the sink gets next.
     OtherNumber {
@@ -146,3 +148,23 @@ impl fmt::Display for StateMismatch {
 }
 
 impl Error for StateMismatch {}
+
+/// Why a new version does not begin.
+pub(super) struct NotReady {
+    pub(super) error: UpgradeError,
+    /// Whether the old version has all its states.
+    pub(super) old_goes_on: bool,
+}
+
+impl From<UpgradeError> for NotReady {
+    fn from(error: UpgradeError) -> Self {
+        NotReady { error, old_goes_on: true }
+    }
+}
+
+impl From<NotHandedOver> for NotReady {
+    fn from(why: NotHandedOver) -> Self {
+        let old_goes_on = matches!(why, NotHandedOver::Misfit(_));
+        NotReady { error: UpgradeError::State(why.into()), old_goes_on }
+    }
+}

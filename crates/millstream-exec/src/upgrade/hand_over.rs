@@ -2,7 +2,7 @@
 //!
 //! First everything that can fail is checked: types, versions, bounds, migrations. Then the states are exchanged, so
 //! that the old version either keeps all its states or has left all of them. States of keys that a snapshot still
-//! holds are cloned then.
+//! holds are cloned then; if that panics, some states are gone.
 
 use super::error::StateMismatch;
 use crate::in_place::{HeldState, InPlace};
@@ -13,6 +13,7 @@ use crate::tasklet::Tasklet;
 use crate::watched::Role;
 use crate::wiring::Named;
 use millstream_core::Plan;
+use millstream_core::failure::{caught, into_message};
 use millstream_core::keys::KeyMove;
 use millstream_core::plan::Stage;
 use std::any::Any;
@@ -60,18 +61,33 @@ fn in_place(tasklet: &mut Box<dyn Tasklet>) -> Option<Box<dyn InPlace + '_>> {
     tasklet.at_marks()?.in_place()
 }
 
+/// Why states were not handed over.
+pub(super) enum NotHandedOver {
+    /// This one does not fit. All are where they were.
+    Misfit(StateMismatch),
+    /// The user's code panicked while they were exchanged: the old version cannot go on.
+    Broken(StateMismatch),
+}
+
+impl From<NotHandedOver> for StateMismatch {
+    fn from(why: NotHandedOver) -> Self {
+        let (NotHandedOver::Misfit(mismatch) | NotHandedOver::Broken(mismatch)) = why;
+        mismatch
+    }
+}
+
 /// Hands the states of the old version over to the new one, which has this plan, or none of them. Returns how many
 /// were moved.
 ///
 /// # Errors
 ///
-/// The first state that does not fit.
+/// The first state that does not fit, or that could not be cloned.
 pub(super) fn hand_over(
     mut before: ByStage<'_>,
     new: &mut [Named],
     plan: &Plan,
     rules: &StateRules,
-) -> Result<usize, StateMismatch> {
+) -> Result<usize, NotHandedOver> {
     before.retain(|stage, _| !is_lost(stage, plan, rules));
     let mut after = BTreeMap::<String, Vec<_>>::new();
     for named in new.iter_mut().filter(|named| before.contains_key(&named.name)) {
@@ -81,7 +97,7 @@ pub(super) fn hand_over(
     let (mut migrated, limit) = (ByStage::new(), rules.within.and_then(Limit::of));
     for (stage, new) in &after {
         let states = judge(&before[stage], new, rules.migration(stage), limit);
-        let states = states.map_err(|why| StateMismatch::new(stage, why))?;
+        let states = states.map_err(|why| NotHandedOver::Misfit(StateMismatch::new(stage, why)))?;
         migrated.extend(states.map(|states| (stage.clone(), states)));
     }
     before.extend(migrated);
@@ -94,14 +110,18 @@ pub(super) fn hand_over(
         let (Some(new), Some(old)) = (after.get_mut(&stage.name), before.get_mut(&stage.name)) else { continue };
         moved += new.len();
         let around = plan.key_stages(stage).last().and_then(|keys| moves_of.get(*keys)).map(Vec::as_slice);
-        match around {
-            Some(moves) if stage.kind != "key" => spread(old, new, moves),
-            _ => {
-                let each = new.iter_mut().zip(old);
-                let moves: Vec<_> = each.filter_map(|(new, old)| new.take_over(&mut **old, around)).collect();
-                moves_of.extend(moves.into_iter().map(|moves| (&*stage.name, moves)));
+        let exchanged = caught(|| match around {
+            Some(moves) if stage.kind != "key" => {
+                spread(old, new, moves);
+                Vec::new()
             }
-        }
+            _ => new.iter_mut().zip(old).filter_map(|(new, old)| new.take_over(&mut **old, around)).collect(),
+        });
+        let moves = exchanged.map_err(|payload| {
+            let why = format!("has states that cannot be cloned: user code {}", into_message(payload));
+            NotHandedOver::Broken(StateMismatch::new(&stage.name, why))
+        })?;
+        moves_of.extend(moves.into_iter().map(|moves| (&*stage.name, moves)));
     }
     Ok(moved)
 }

@@ -3,6 +3,7 @@
 //! The stages are wired with fresh states, on the clocks of the snapshot. Then its states are handed over to them, as
 //! those of a version that has retired are.
 
+use super::error::StateMismatch;
 use super::hand_over::{ByStage, hand_over, is_lost};
 use crate::in_place::HeldState;
 use crate::kept::Kept;
@@ -35,7 +36,7 @@ pub(crate) fn restore(
         _ => {}
     }
     let states = states(snapshot, stages, plan, &migrations.rules)?;
-    let handed_over = hand_over(states, stages, plan, &migrations.rules);
+    let handed_over = hand_over(states, stages, plan, &migrations.rules).map_err(StateMismatch::from);
     handed_over.map(drop).map_err(|mismatch| SnapshotMismatch::new(&mismatch.stage, mismatch.why().to_owned()))
 }
 

@@ -62,8 +62,8 @@ where
             return Err(UpgradeError::OtherNumber { sink: running.position(), output: shadow.position() });
         }
         let copies = copies(retired.states);
-        let states =
-            hand_over(copies, &mut wiring.tasklets, &wiring.plan, &self.states).map_err(UpgradeError::State)?;
+        let states = hand_over(copies, &mut wiring.tasklets, &wiring.plan, &self.states);
+        let states = states.map_err(|why| UpgradeError::State(why.into()))?;
         let (order, batch) = (wiring.next_order(), wiring.batch);
         let (tasks, plan, side_sinks) = (Vec::new(), wiring.plan, wiring.side_sinks);
         let beside = Beside { tasks, plan, ring_bytes, side_sinks, check, states, batch };

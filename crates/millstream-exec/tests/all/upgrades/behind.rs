@@ -1,10 +1,10 @@
 //! The snapshot that an upgrade leaves at its own number.
 
 use super::{number, sums_from};
-use millstream_core::{Arrow, SequenceNumber, pipeline};
+use millstream_core::{Arrow, KeysExt, SequenceNumber, pipeline};
 use millstream_exec::{JobExt, Rings, RunError, Runner, Snapshot, Upgrade, UpgradeError, sink, source};
 use millstream_testkit::within;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -93,4 +93,48 @@ fn a_function_that_panics_when_the_version_begins_fails_the_run_and_the_version_
     let text = "the pipeline was replaced, and the function that is called then panicked: disk";
     assert!(failure.to_string().ends_with(text), "{failure}");
     assert_eq!(ended.report.changes.iter().map(|change| change.at).collect::<Vec<_>>(), [number(10)]);
+}
+
+/// A sum that can be cloned until it is `held`, or while it is 0, as that with which a key begins.
+struct Sum {
+    sum: u64,
+    held: Arc<AtomicBool>,
+}
+
+impl Clone for Sum {
+    fn clone(&self) -> Self {
+        assert!(self.sum == 0 || !self.held.load(Ordering::Relaxed), "the sum is held");
+        Sum { sum: self.sum, held: self.held.clone() }
+    }
+}
+
+/// The keys change their lanes while the snapshot has their states, so these are cloned. The old version has lost some
+/// of them when that fails.
+#[test]
+fn a_state_that_cannot_be_cloned_for_the_snapshot_ends_the_run_and_says_why() {
+    let held = Arc::new(AtomicBool::new(false));
+    let of_keys = held.clone();
+    let sums = move |k| {
+        let start = Sum { sum: 0, held: of_keys.clone() };
+        let add = |sum: &mut Sum, x: &u64| {
+            sum.sum += x;
+            sum.sum
+        };
+        pipeline::<u64>().shard_by(|x| x % 16, k, move |p| p.scan(start, add).named("sum")).named("keys")
+    };
+    let (sender, receiver) = source::channel(64);
+    let run = Rings::new().start(sums(1).from(receiver).to(sink::collect())).unwrap();
+    sender.send_all(0..64).unwrap();
+    assert_eq!(run.snapshot().unwrap().at(), number(64));
+    held.store(true, Ordering::Relaxed);
+    let begins = |_| panic!("it does not begin");
+    let (changed, failure) = within(Duration::from_secs(60), move || {
+        let changed = run.upgrader().upgrade_and_snapshot(sums(4), begins).map(|(at, _)| at);
+        (changed, run.join().failure.unwrap())
+    })
+    .unwrap();
+    let RunError::Upgrade(error) = &failure else { panic!("{failure}") };
+    assert!(changed.as_ref().is_err_and(|changed| changed == error || *changed == UpgradeError::Ended), "{changed:?}");
+    let text = "stage \"sum\" has states that cannot be cloned: user code panicked: the sum is held";
+    assert!(error.to_string().ends_with(text), "{error}");
 }
