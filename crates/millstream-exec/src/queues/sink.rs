@@ -2,16 +2,11 @@ use super::control::Activity;
 use super::message::Queue;
 use super::queue_shape::QueueShape;
 use super::wiring::Work;
-use crate::sink::{Sink, SinkPauses};
+use crate::sink::{PausesBetweenValues, Sink};
 use crate::sink_tasklet::{Left, Seen};
 use millstream_core::failure::fail;
 use millstream_core::{SequenceNumber, ToOwnedItem};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// The clock is read once for this many values; after a look that found more time gone than [`SLOW`], at the next one.
-const LOOKS: u64 = 16;
-const SLOW: Duration = Duration::from_millis(1);
 
 /// The end of a run: a sink that sees every value, with its number.
 pub(crate) struct SinkThread<A: QueueShape, K> {
@@ -33,7 +28,7 @@ impl<A: QueueShape, K> SinkThread<A, K> {
 impl<A: QueueShape, K: Sink<A>> Work for SinkThread<A, K> {
     fn run(&mut self, activity: &Activity) {
         let Some(sink) = self.sink.as_mut() else { return };
-        let (mut pauses, mut looked, mut slow, mut taken) = (SinkPauses::default(), Instant::now(), true, 0_u64);
+        let mut pauses = PausesBetweenValues::default();
         while let Some(message) = self.input.take(activity) {
             let at = message.at();
             self.next = at.number;
@@ -41,22 +36,8 @@ impl<A: QueueShape, K: Sink<A>> Work for SinkThread<A, K> {
                 sink.put(SequenceNumber(at.number), A::lend(&value)).unwrap_or_else(|error| fail(error));
                 self.values += 1;
             }
-            taken += 1;
-            let mut late = false;
-            if slow || taken.is_multiple_of(LOOKS) {
-                let now = Instant::now();
-                slow = now.duration_since(looked) > SLOW;
-                looked = now;
-                late = pauses.are_due(now);
-            }
-            if late || at.end || self.input.len() == 0 {
-                sink.pause().unwrap_or_else(|error| fail(error));
-            }
-            if late {
-                let began = looked;
-                looked = Instant::now();
-                pauses.note(began, looked);
-            }
+            let is_last_here = at.end || self.input.len() == 0;
+            pauses.after_value(is_last_here, || sink.pause().unwrap_or_else(|error| fail(error)));
             self.next = at.number + u64::from(!at.end);
             self.ended = at.end;
         }

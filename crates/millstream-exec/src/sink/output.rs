@@ -72,10 +72,10 @@ impl<A: Shape, O: Send + 'static, K: Sink<A, Output = O>> Sink<A> for WithOutput
     }
 
     fn finish(self, outcome: RunOutcome) -> Result<(), K::Error> {
-        let finished = self.sink.finish(outcome).map(Some);
-        let (output, result) = finished.map_or_else(|error| (None, Err(error)), |output| (output, Ok(())));
-        self.output.put(output);
-        result
+        // The sink may panic: then there is no output, neither that of an earlier run.
+        self.output.put(None);
+        self.output.put(Some(self.sink.finish(outcome)?));
+        Ok(())
     }
 
     fn goes_on(&self) -> bool {
