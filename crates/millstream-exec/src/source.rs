@@ -137,6 +137,12 @@ pub trait Source<T: Item> {
     fn closer(&self) -> Option<Closer> {
         None
     }
+
+    /// The channels whose values it takes, also if it takes others besides.
+    #[doc(hidden)]
+    fn channels(&self) -> Vec<Channel> {
+        self.closer().map(|closer| Channel(closer.shared)).into_iter().collect()
+    }
 }
 
 /// Makes senders send no more. See [`Source::closer`].
@@ -158,6 +164,16 @@ impl Closer {
 impl fmt::Debug for Closer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Closer").finish_non_exhaustive()
+    }
+}
+
+/// A channel whose receiver is in a source. See [`Source::channels`].
+#[doc(hidden)]
+pub struct Channel(Arc<Shared>);
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel").finish_non_exhaustive()
     }
 }
 
@@ -206,6 +222,13 @@ pub(crate) fn most_slots<T: Item, X: Source<T>>() -> usize {
 
 const fn least(one: usize, other: usize) -> usize {
     if one < other { one } else { other }
+}
+
+/// The channels of a source that asks these two.
+fn channels_of_both<A: Item, B: Item>(first: &impl Source<A>, second: &impl Source<B>) -> Vec<Channel> {
+    let mut channels = first.channels();
+    channels.extend(second.channels());
+    channels
 }
 
 /// The threads of a source that asks two others: its own, if it waits, and those that these have besides.

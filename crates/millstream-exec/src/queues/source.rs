@@ -5,7 +5,7 @@ use super::message::{At, Outlet};
 use super::wiring::Work;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::shared::FailedAt;
-use crate::source::{Closer, InSource, Waits};
+use crate::source::{Channel, Closer, InSource, Waits};
 use millstream_core::Item;
 use millstream_core::failure::{caught, discard};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -56,9 +56,15 @@ pub(crate) struct Tap<T> {
 }
 
 impl<T: Item> Tap<T> {
-    pub(crate) fn new(outlet: Outlet<T>, control: Arc<Control>, closer: Option<Closer>) -> Arc<Self> {
-        let (outlet, accepted) = (Mutex::new(Some(outlet)), AtomicU64::new(0));
-        Arc::new(Tap { outlet, accepted, control, closer, waits: Arc::default() })
+    /// Of a source with this [closer](crate::Source::closer) and with these [channels](crate::Source::channels).
+    pub(crate) fn new(
+        outlet: Outlet<T>,
+        control: Arc<Control>,
+        (closer, channels): (Option<Closer>, Vec<Channel>),
+    ) -> Arc<Self> {
+        let (outlet, accepted, waits) = (Mutex::new(Some(outlet)), AtomicU64::new(0), Arc::<Waits>::default());
+        waits.stop_at_end(channels);
+        Arc::new(Tap { outlet, accepted, control, closer, waits })
     }
 
     /// Whether the run takes the source's next value.
@@ -140,8 +146,6 @@ impl<T: Item> ExternalSource for Tap<T> {
             Err(TryLockError::Poisoned(outlet)) => self.cut(&mut outlet.into_inner()),
             Err(TryLockError::WouldBlock) => {}
         }
-        // The source's thread may wait for what a sender sends, and no sender would find out that nothing is taken.
-        self.closer.iter().for_each(Closer::close);
     }
 
     fn drain(&self) {

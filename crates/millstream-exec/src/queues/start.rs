@@ -89,12 +89,13 @@ fn feed<T: Item, X: Source<T>>(
     control: &Arc<Control>,
     wiring: &mut QueuesWiring,
 ) -> Option<Feed> {
-    let (closer, waits, values) = (source.closer(), source.waits(), source.into_values());
+    let (channels, waits) = ((source.closer(), source.channels()), source.waits());
+    let values = source.into_values();
     if !waits {
         wiring.thread("source", Ready { values, outlet, control: control.clone() });
         return None;
     }
-    let tap = Tap::new(outlet, control.clone(), closer);
+    let tap = Tap::new(outlet, control.clone(), channels);
     let source: StopSource = tap.clone();
     control.ends(Arc::downgrade(&source));
     Some(Feed { start: Box::new(move || tap.feed(values)), source })

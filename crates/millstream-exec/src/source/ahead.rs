@@ -4,7 +4,7 @@
 //! the line's lock, so the line sees times that never decrease, and what it decides is a function of the times at which
 //! it was called: a state machine without threads or clocks.
 
-use super::Closer;
+use super::Channel;
 use super::waits::{InSource, Waits};
 use crate::shared::Payload;
 use millstream_core::failure::{discard, fail};
@@ -115,47 +115,43 @@ impl<L: Line> Desk<L> {
 
 /// What passes a [`Line`] of a source's values: it starts the source's thread when it is first asked.
 pub(super) enum Ahead<I, L: Line> {
-    Ready(I, L, Option<Closer>),
+    Ready(I, L, Vec<Channel>),
     Taking(Taking<L>),
     Over,
 }
 
 /// The taker's end.
-pub(super) struct Taking<L: Line> {
-    desk: Arc<Desk<L>>,
-    closer: Option<Closer>,
-}
+pub(super) struct Taking<L: Line>(Arc<Desk<L>>);
 
 impl<L: Line> Drop for Taking<L> {
     fn drop(&mut self) {
-        let line = self.desk.line.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.desk.giver.end();
-        if let Some(closer) = &self.closer {
-            closer.close();
-        }
+        let Taking(desk) = self;
+        let line = desk.line.lock().unwrap_or_else(PoisonError::into_inner).take();
+        desk.giver.end();
         // Values in it are dropped without the lock.
         drop(line);
     }
 }
 
 impl<I: Iterator<Item = L::Value> + Send + 'static, L: Line> Ahead<I, L> {
-    fn begin(values: I, line: L, closer: Option<Closer>) -> Taking<L> {
+    fn begin(values: I, line: L, channels: Vec<Channel>) -> Taking<L> {
         let taker = Waits::of_thread();
         let giver = taker.ahead();
+        giver.stop_at_end(channels);
         let desk = Arc::new(Desk { line: Mutex::new(Some(line)), panic: Mutex::default(), taker, giver });
         let feeds = desk.clone();
         let builder = std::thread::Builder::new().name("millstream-source".to_owned());
         if let Err(error) = builder.spawn(move || feeds.feed(values)) {
             fail(format!("no thread can be started for the source: {error}"));
         }
-        Taking { desk, closer }
+        Taking(desk)
     }
 }
 
 impl<L: Line> Taking<L> {
     /// Waits for what passes next. None at the end, or if the run has ended.
     fn next(&self) -> Option<L::Out> {
-        let desk = &self.desk;
+        let Taking(desk) = self;
         let taken = desk.taker.until(|| match desk.with(L::take) {
             Some(Next::Is(out)) => Ok(Some(out)),
             Some(Next::NotBefore(then)) => Err(then),
@@ -168,7 +164,7 @@ impl<L: Line> Taking<L> {
     }
 
     fn panic(&self) -> Option<Payload> {
-        self.desk.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -177,9 +173,9 @@ impl<I: Iterator<Item = L::Value> + Send + 'static, L: Line> Iterator for Ahead<
 
     fn next(&mut self) -> Option<L::Out> {
         if let Ahead::Ready(..) = self
-            && let Ahead::Ready(values, line, closer) = std::mem::replace(self, Ahead::Over)
+            && let Ahead::Ready(values, line, channels) = std::mem::replace(self, Ahead::Over)
         {
-            *self = Ahead::Taking(Self::begin(values, line, closer));
+            *self = Ahead::Taking(Self::begin(values, line, channels));
         }
         let Ahead::Taking(taking) = self else { return None };
         let next = taking.next();

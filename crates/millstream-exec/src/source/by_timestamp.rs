@@ -1,4 +1,4 @@
-use super::Source;
+use super::{Channel, Source};
 use millstream_core::Item;
 use millstream_core::failure::fail;
 use std::cmp::Ordering;
@@ -68,6 +68,10 @@ where
 
     fn waits(&self) -> bool {
         self.sources.iter().any(Source::waits)
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        self.sources.iter().flat_map(Source::channels).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Source, least};
+use super::{Channel, Source, channels_of_both, least};
 use millstream_core::Item;
 
 /// One source after another. See [`chain`].
@@ -40,5 +40,9 @@ impl<T: Item, X: Source<T>, Y: Source<T>> Source<T> for Chain<X, Y> {
 
     fn waits(&self) -> bool {
         self.first.waits() || self.second.waits()
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        channels_of_both(&self.first, &self.second)
     }
 }

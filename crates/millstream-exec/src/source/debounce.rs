@@ -1,5 +1,5 @@
-use super::Source;
 use super::ahead::{Ahead, Change, Line, Next};
+use super::{Channel, Source};
 use millstream_core::Item;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -59,8 +59,12 @@ impl<T: Item, X: Source<T>> Source<T> for Debounce<X> {
 
     fn into_values(self) -> Debounced<T, X::Values> {
         let line = Latest { quiet: self.quiet, value: None, ended: false };
-        let closer = self.source.closer();
-        Debounced(Ahead::Ready(self.source.into_values(), line, closer))
+        let channels = self.source.channels();
+        Debounced(Ahead::Ready(self.source.into_values(), line, channels))
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        self.source.channels()
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Closer, Connect, External, Source, least};
+use super::{Channel, Closer, Connect, External, Source, least};
 use crate::Wiring;
 use crate::explain::Feed;
 use crate::external_source::StopSource;
@@ -66,6 +66,10 @@ impl<T: Item, X: Source<T>, const SLOTS: usize> Source<T> for Few<X, SLOTS> {
 
     fn closer(&self) -> Option<Closer> {
         self.0.closer()
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        self.0.channels()
     }
 }
 

@@ -1,5 +1,5 @@
 use super::matches::Matches;
-use super::{Source, least, most_slots, threads_of_both};
+use super::{Channel, Source, channels_of_both, least, most_slots, threads_of_both};
 use millstream_core::{Item, Joined};
 use std::hash::Hash;
 
@@ -245,6 +245,10 @@ where
     fn waits(&self) -> bool {
         self.first.waits() || self.second.waits()
     }
+
+    fn channels(&self) -> Vec<Channel> {
+        channels_of_both(&self.first, &self.second)
+    }
 }
 
 impl<A, B, K, X, Y, F, G> Source<Joined<A, B>> for OuterJoin<X, Y, F, G>
@@ -272,5 +276,9 @@ where
 
     fn waits(&self) -> bool {
         self.0.first.waits() || self.0.second.waits()
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        channels_of_both(&self.0.first, &self.0.second)
     }
 }

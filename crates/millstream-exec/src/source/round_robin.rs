@@ -1,4 +1,4 @@
-use super::Source;
+use super::{Channel, Source};
 use millstream_core::Item;
 use std::collections::VecDeque;
 
@@ -44,6 +44,10 @@ impl<T: Item, X: Source<T>> Source<T> for RoundRobin<X> {
 
     fn waits(&self) -> bool {
         self.sources.iter().any(Source::waits)
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        self.sources.iter().flat_map(Source::channels).collect()
     }
 }
 

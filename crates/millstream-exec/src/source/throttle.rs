@@ -1,5 +1,5 @@
-use super::Source;
 use super::waits::Waits;
+use super::{Channel, Source};
 use millstream_core::Item;
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,10 @@ impl<T: Item, X: Source<T>> Source<T> for Throttle<X> {
 
     fn into_values(self) -> Throttled<X::Values> {
         Throttled { values: self.source.into_values(), every: self.every, last: None }
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        self.source.channels()
     }
 }
 

@@ -1,5 +1,5 @@
-use super::Source;
 use super::ahead::{Ahead, Change, Line, Next};
+use super::{Channel, Source};
 use millstream_core::Item;
 use std::collections::VecDeque;
 use std::fmt;
@@ -85,8 +85,12 @@ impl<T: Item, X: Source<T>> Source<Result<T, Elapsed>> for Timeout<X> {
     }
 
     fn into_values(self) -> Timed<T, X::Values> {
-        let closer = self.source.closer();
-        Timed(Ahead::Ready(self.source.into_values(), Asked::new(self.within), closer))
+        let channels = self.source.channels();
+        Timed(Ahead::Ready(self.source.into_values(), Asked::new(self.within), channels))
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        self.source.channels()
     }
 }
 

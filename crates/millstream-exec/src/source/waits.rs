@@ -1,5 +1,6 @@
 //! How a source waits for a time, on a thread that has to end with the run.
 
+use super::Channel;
 use crate::Signal;
 use crate::shared::Shared;
 use std::cell::Cell;
@@ -16,6 +17,8 @@ pub(crate) struct Waits {
     ended: AtomicBool,
     /// The states of channels for whose values the source waits, by their own signals.
     channels: Mutex<Vec<Weak<Shared>>>,
+    /// The channels that are in the source, whether it waits for their values or for others.
+    within: Mutex<Vec<Channel>>,
     /// If the source has a thread of its own, those of the source that takes its values.
     taker: Option<Arc<Waits>>,
 }
@@ -56,12 +59,31 @@ impl Waits {
         false
     }
 
-    /// Ends all waiting, now and later.
+    /// Ends all waiting, now and later. The source's thread may wait for something else, and keep the receivers of
+    /// channels; so their senders learn here that they can send no more.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         self.signal.notify();
         let channels = std::mem::take(&mut *self.channels());
         channels.iter().filter_map(Weak::upgrade).for_each(|channel| channel.wake());
+        self.stop_within();
+    }
+
+    /// At the end these channels stop, as they do when their receivers are dropped; at once if it has been.
+    pub(crate) fn stop_at_end(&self, channels: Vec<Channel>) {
+        self.within().extend(channels);
+        if self.ended() {
+            self.stop_within();
+        }
+    }
+
+    fn stop_within(&self) {
+        let channels = std::mem::take(&mut *self.within());
+        channels.iter().for_each(|Channel(channel)| channel.stop());
+    }
+
+    fn within(&self) -> MutexGuard<'_, Vec<Channel>> {
+        self.within.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on the end wakes also a thread that waits by the signal of this channel. If it has ended before, that

@@ -1,4 +1,4 @@
-use super::{Source, least, most_slots, threads_of_both};
+use super::{Channel, Source, channels_of_both, least, most_slots, threads_of_both};
 use millstream_core::Item;
 
 /// Two sources, value by value. See [`zip`].
@@ -45,5 +45,9 @@ impl<A: Item, B: Item, X: Source<A>, Y: Source<B>> Source<(A, B)> for Zip<X, Y> 
 
     fn waits(&self) -> bool {
         self.first.waits() || self.second.waits()
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        channels_of_both(&self.first, &self.second)
     }
 }

@@ -41,10 +41,12 @@ impl<T: Item> Origin<T> {
     pub(super) fn values<X: Source<T>>(source: X, threads: Threads) -> Self {
         let (waits, slots) = (source.waits(), most_slots::<T, X>());
         let feeding = if threads == Threads::Workers { Feed::of(&source) } else { Feed::by_caller(slots) };
+        let channels = source.channels();
         let values = source.into_values();
         let connect = move |ring, wiring: &mut Wiring| {
             let slots = most_slots::<T, X>();
             if feeding.threads() > 0 {
+                wiring.shared.source_waits.stop_at_end(channels);
                 // Known to the compiler, so one of them is left.
                 return Ok(if slots < usize::MAX {
                     fed_by_thread(values, ring, wiring, move |pool, _, on| Together::new(pool, slots, on))

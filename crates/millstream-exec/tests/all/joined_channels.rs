@@ -108,6 +108,63 @@ fn senders_of_a_fan_in_that_is_joined_end_with_the_run() {
     }
 }
 
+/// The source's thread waits in an iterator that knows of no run, beside the receiver of a channel, while `ends` ends
+/// the run. The channel's sender waits for room until then.
+fn sender_ends_beside_a_silent_iterator<X: Source<(u64, u64)> + Send + 'static>(
+    join: fn(source::Receiver<u64>, std::sync::mpsc::IntoIter<u64>) -> X,
+    ends: impl FnOnce(X) + Send + 'static,
+) {
+    let ((busy, values), (silent, others)) = (source::channel(4), channel());
+    silent.send(0).unwrap();
+    let sends = std::thread::spawn(move || send_on(&busy));
+    let joined = join(values, others.into_iter());
+    within(LONG, move || {
+        ends(joined);
+        sends.join().unwrap();
+        drop(silent);
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_sender_ends_with_the_run_whatever_else_its_source_waits_for() {
+    sender_ends_beside_a_silent_iterator(source::zip, |joined| {
+        Rings::new().collect(pipeline().map(fails).from(joined)).unwrap_err();
+    });
+    sender_ends_beside_a_silent_iterator(source::zip, |joined| {
+        Queues::new().collect(pipeline().map(fails).from(joined)).unwrap_err();
+    });
+    sender_ends_beside_a_silent_iterator(
+        |values, others| source::join_by_number(9, values, with_key_one, others, with_key_one),
+        |joined| assert_eq!(Rings::new().collect(pipeline().take(1).from(joined)), Ok(vec![(1, 0)])),
+    );
+    sender_ends_beside_a_silent_iterator(
+        |values, others| source::throttle(source::zip(values, others), Duration::ZERO),
+        |joined| assert_eq!(Queues::new().collect(pipeline().take(1).from(joined)), Ok(vec![(1, 0)])),
+    );
+    sender_ends_beside_a_silent_iterator(
+        |values, others| source::debounce(source::few::<4, _>(source::zip(values, others)), Duration::ZERO),
+        |joined| drop(Rings::new().start(pipeline().from(joined).to_each(|_, _: &(u64, u64)| ())).unwrap()),
+    );
+    for queues in [false, true] {
+        sender_ends_beside_a_silent_iterator(
+            |values, others| {
+                let values = source::zip(values, source::ready(0..));
+                // The first one waits, so the second one is not asked.
+                source::chain(source::zip(others.skip(1), source::ready(0..)), values)
+            },
+            move |joined| {
+                let job = pipeline().from(joined).to_each(|_, _: &(u64, u64)| ());
+                if queues {
+                    Queues::new().start(job).unwrap().drain(LONG).unwrap();
+                } else {
+                    Rings::new().start(job).unwrap().drain(LONG).unwrap();
+                }
+            },
+        );
+    }
+}
+
 /// A channel that has no value yet has not ended.
 #[test]
 fn values_that_come_late_are_joined_all_the_same() {
