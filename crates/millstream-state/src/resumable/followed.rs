@@ -1,23 +1,24 @@
 //! A file that grows, and is rotated.
 
+mod beginning;
 mod inode;
 mod rotated;
+mod stored;
 
-use super::{Places, Resumable, of_another_source};
+use super::{Places, Resumable};
 use crate::before::named;
 use inode::{hash_before, of_inode};
 use millstream_core::text::Block;
 use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, WholeBlocks};
-use rotated::{Rotated, RotatedBytes, rotated_after};
-use serde::{Deserialize, Serialize};
+use rotated::{Rotated, RotatedBytes};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
-use std::mem;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stored::{Position, Stored};
 
 /// A file that other programs write to, as a source of blocks of whole lines that waits for more, and can begin in the
 /// middle: [`Follow`] with a position.
@@ -26,9 +27,10 @@ use std::time::Duration;
 /// process followed it, the one of that inode in the same directory is read to its end first, and then the one that has
 /// the name. Files that had the name in between are read before that, if their names are this one with a number or a
 /// date (`log.1`, `log-20261128`, for `a.log` also `a-20261128.log`); under other names, or compressed, they are not
-/// read. What is written to the last of them until another file has the name is read as well. A file that is gone, was
-/// emptied or has other bytes before the position is an error: its unread bytes are lost, and only a person can accept
-/// that.
+/// read. What is written to the last of them until another file has the name is read as well. If no file had the name
+/// at the first start, the position is that time, and every file is read that has got the name since. A file that is
+/// gone, was emptied or has other bytes before the position is an error: its unread bytes are lost, and only a person
+/// can accept that.
 ///
 /// Lines are the same in every process. One that its file does not end, as that of a writer that was killed, ends with
 /// the file. The cuts between blocks depend on what was there when the file was read, so the numbers before a stage
@@ -136,18 +138,6 @@ impl FollowedFile {
     }
 }
 
-/// A place, as it is stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Stored {
-    #[serde(with = "super::stored_path")]
-    path: PathBuf,
-    device: u64,
-    inode: u64,
-    offset: u64,
-    /// A hash of the bytes before the offset.
-    before: String,
-}
-
 /// The rest of files that were rotated away, and then the last one of them and the one that has the name.
 type Rest = Chain<RotatedBytes, Follow>;
 
@@ -197,10 +187,11 @@ impl FollowedFile {
                 let (follow, from) = self.first(follow)?;
                 (follow, Vec::new(), from)
             }
-            // There was no file yet.
-            Some(Value::Null) => (follow, Vec::new(), Value::Null),
             Some(position) => {
-                let (follow, rest) = self.found(follow, &self.stored(position)?)?;
+                let (follow, rest) = match self.stored(position)? {
+                    Position::Absent(since) => self.since(follow, since)?,
+                    Position::In(stored) => self.found(follow, &stored)?,
+                };
                 (follow, rest, position.clone())
             }
         };
@@ -231,19 +222,19 @@ impl FollowedFile {
     ///
     /// If those bytes cannot be found again: a file is gone or has changed, or was rotated in between.
     pub fn bytes_between(&self, from: Option<&Value>, to: &Value, total: Option<u64>) -> io::Result<FollowedBytes> {
-        let stored = |position: &Value| Ok::<_, io::Error>(Stored::deserialize(position)?);
-        let from = from.filter(|from| !from.is_null()).map(stored).transpose()?;
+        let from = match from.map(|from| self.stored(from)).transpose()? {
+            None | Some(Position::Absent(_)) => None,
+            Some(Position::In(from)) => Some(from),
+        };
         let rotated = || {
             let why = "it was rotated between the two snapshots, so the bytes between them are not known any more";
             named(&self.path, Error::new(ErrorKind::NotFound, why))
         };
-        if to.is_null() {
-            // There was no file yet.
+        let Position::In(to) = self.stored(to)? else {
             let is_empty = from.is_none() && total.is_none_or(|total| total == 0);
             let none = is_empty.then(|| RotatedBytes::parts([])).ok_or_else(rotated)?;
             return Ok(FollowedBytes(Reader::Between(none)));
-        }
-        let to = stored(to)?;
+        };
         // Without a file at first, it may have been rotated at any time.
         let is_known = from.is_some() || total.is_some();
         let from = from.unwrap_or_else(|| Stored { offset: 0, before: String::new(), ..to.clone() });
@@ -261,9 +252,8 @@ impl FollowedFile {
         Ok(FollowedBytes(Reader::Between(RotatedBytes::parts([first.take(bytes), last.take(rest)]))))
     }
 
-    fn stored(&self, position: &Value) -> io::Result<Stored> {
-        let stored = Stored::deserialize(position).map_err(|_| of_another_source("one in a followed file", position));
-        stored.map_err(|error| named(&self.path, error))
+    fn stored(&self, position: &Value) -> io::Result<Position> {
+        Position::read(position).map_err(|error| named(&self.path, error))
     }
 
     /// The file of a place, and its name now, if the bytes before the place are the same as then.
@@ -308,7 +298,10 @@ impl Resumable<Block> for FollowedFile {
     }
 
     fn can_begin(&self, position: &Value) -> io::Result<()> {
-        if position.is_null() { Ok(()) } else { self.checked(&self.stored(position)?).map(drop) }
+        match self.stored(position)? {
+            Position::Absent(_) => Ok(()),
+            Position::In(stored) => self.checked(&stored).map(drop),
+        }
     }
 
     fn begin(&self, position: Option<&Value>) -> io::Result<FollowedLines> {
@@ -337,33 +330,6 @@ impl FollowedFile {
         let blocks = WholeBlocks::lines(bytes);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(blocks.failure());
         FollowedLines { blocks, read: 0, is_whole: true }
-    }
-
-    /// A reader from this place on: of the last file that is there and the ones that get the name, with the rotated
-    /// files that must be read before it. What was checked is read, whatever name it gets until then.
-    fn found(&self, follow: Follow, stored: &Stored) -> io::Result<(Follow, Vec<Rotated>)> {
-        let (there, file) = self.checked(stored)?;
-        let (mut rest, mut last) = (Vec::new(), Rotated::of(file, stored.offset)?);
-        if there != self.path {
-            for later in rotated_after(&self.path, &there)? {
-                rest.push(mem::replace(&mut last, later));
-            }
-        }
-        // A program may still write to it, until another file has the name.
-        Ok((last.before(follow)?, rest))
-    }
-
-    /// A reader for a first start, and its position: the beginning of the file that has the name, if one does.
-    fn first(&self, follow: Follow) -> io::Result<(Follow, Value)> {
-        // A pipe is not opened, which would wait for a writer: the reader refuses it.
-        let is_file = fs::metadata(&self.path).is_ok_and(|there| there.is_file());
-        let opened = is_file.then(|| File::open(&self.path)).and_then(Result::ok);
-        let Some(mut file) = opened else { return Ok((follow, Value::Null)) };
-        let metadata = file.metadata()?;
-        let before = hash_before(&mut file, 0)?.unwrap_or_default();
-        let (path, device, inode) = (self.path.clone(), metadata.dev(), metadata.ino());
-        let stored = serde_json::to_value(Stored { path, device, inode, offset: 0, before })?;
-        Ok((follow.from_file(file, 0)?, stored))
     }
 
     fn gone(&self, inode: u64) -> Error {

@@ -280,3 +280,35 @@ fn a_line_without_an_end_is_whole_and_ends_with_its_file_in_every_process() {
     let between: Vec<String> = lines(source.bytes_between(Some(&first), to, Some(3)).unwrap()).collect();
     assert_eq!(between, ["b", "c\n"]);
 }
+
+/// Neither those that had lost the name before are read, nor the ones with other names.
+#[test]
+fn a_file_that_came_and_went_since_none_had_the_name_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    fs::write(home.path().join("log.7"), "old\n").unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let source = FollowedFile::new(&log);
+    let blocks = source.begin(None).unwrap();
+    let absent = source.position(&blocks.place()).unwrap();
+    drop(blocks);
+    source.can_begin(&absent).unwrap();
+    for (line, to) in [("a\n", "log.1"), ("b\n", "log.2"), ("no\n", "log.bak")] {
+        fs::write(&log, line).unwrap();
+        fs::rename(&log, home.path().join(to)).unwrap();
+        wait_for_another_time(home.path());
+    }
+    // A program may still write to the last one.
+    let read = lines_after(&log, Some(&absent), 2);
+    assert_eq!(read.iter().map(|(line, _)| &**line).collect::<Vec<_>>(), ["a", "b"]);
+    fs::write(&log, "c\nd\n").unwrap();
+    let read = lines_after(&log, Some(&absent), 4);
+    assert_eq!(read.iter().map(|(line, _)| &**line).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    for (done, (_, position)) in read.iter().enumerate() {
+        let rest = lines_after(&log, Some(position), 3 - done);
+        assert!(rest.iter().map(|(line, _)| line).eq(read[done + 1..].iter().map(|(line, _)| line)), "{rest:?}");
+    }
+    // One of an earlier release has no time.
+    let read = lines_after(&log, Some(&Value::Null), 2);
+    assert_eq!(read.iter().map(|(line, _)| &**line).collect::<Vec<_>>(), ["c", "d"]);
+}

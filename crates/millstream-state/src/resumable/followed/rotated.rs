@@ -6,7 +6,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Take};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// How much of two files is compared to see that one is a copy of the other.
 const COMPARED: u64 = 4096;
@@ -71,10 +71,33 @@ impl Read for RotatedBytes {
 /// those of the same directory whose names are this one with a number or a date, oldest first. A copy of the read file
 /// is none of them, and neither is an older file that was made again, as by `gunzip`.
 pub(super) fn rotated_after(followed: &Path, read: &Path) -> io::Result<Vec<Rotated>> {
-    let base = followed.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let directory = followed.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let (first, named) = (fs::metadata(read)?, fs::metadata(followed).ok());
     let beginning = beginning(read)?;
+    rotated(followed, |path, file| {
+        let others = [Some(&first), named.as_ref()].into_iter().flatten().map(identity).all(|it| it != identity(file));
+        // A file that had the name later was also written later.
+        let is_later = made(file) > made(&first) && file.modified().ok() >= first.created().ok();
+        Ok(others && is_later && !is_copy((&beginning, first.len()), (&self::beginning(path)?, file.len())))
+    })
+}
+
+/// The files that have had the name `followed` since a time at which none had it, and have lost it, oldest first:
+/// without the one that has it and is `named`.
+pub(super) fn rotated_since(followed: &Path, since: SystemTime, named: Option<&Metadata>) -> io::Result<Vec<Rotated>> {
+    let since = since.checked_sub(CLOCK_STEP);
+    rotated(followed, |_, file| {
+        let other = named.is_none_or(|named| identity(named) != identity(file));
+        Ok(other && made(file) >= since && file.modified().ok() >= since)
+    })
+}
+
+/// How far the time of a new file may be behind the clock: the kernel takes it from the last tick.
+const CLOCK_STEP: Duration = Duration::from_millis(10);
+
+/// The files of the directory that have the name of a rotation and belong to it, oldest first.
+fn rotated(followed: &Path, mut belongs: impl FnMut(&Path, &Metadata) -> io::Result<bool>) -> io::Result<Vec<Rotated>> {
+    let base = followed.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let directory = followed.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -82,14 +105,7 @@ pub(super) fn rotated_after(followed: &Path, read: &Path) -> io::Result<Vec<Rota
             continue;
         }
         let Ok(file) = fs::metadata(&path) else { continue };
-        let others = [Some(&first), named.as_ref()].into_iter().flatten().map(identity).all(|it| it != identity(&file));
-        // A file that had the name later was also written later.
-        let is_later = made(&file) > made(&first) && file.modified().ok() >= first.created().ok();
-        if others
-            && file.is_file()
-            && is_later
-            && !is_copy((&beginning, first.len()), (&self::beginning(&path)?, file.len()))
-        {
+        if file.is_file() && belongs(&path, &file)? {
             found.push((made(&file), identity(&file), path));
         }
     }
