@@ -77,14 +77,16 @@ async fn description(stage: &Stage) -> Value {
     }
 }
 
-/// All frames, as a list. Each becomes text when the reader takes it: together they may have a hundred megabytes.
+/// All frames, as a list. Each becomes text when the reader takes it: together they may have a hundred megabytes. A
+/// slow reader keeps none of them: those that the watch has dropped by then are left out.
 async fn frames(State(stage): State<Arc<Stage>>) -> Response {
     let frames = stage.shown().map(|shown| shown.watch.frames()).unwrap_or_default();
-    let text = |(index, frame): (usize, Arc<Frame>)| {
-        let text = serde_json::to_string(&*frame).expect("a frame is plain data");
-        if index == 0 { text } else { format!(",{text}") }
-    };
-    let texts = frames.into_iter().enumerate().map(text);
+    let frames: Vec<_> = frames.iter().map(Arc::downgrade).collect();
+    let mut comma = "";
+    let texts = frames.into_iter().filter_map(move |frame| {
+        let text = serde_json::to_string(&*frame.upgrade()?).expect("a frame is plain data");
+        Some(format!("{}{text}", std::mem::replace(&mut comma, ",")))
+    });
     let list = once("[".to_owned()).chain(texts).chain(once("]".to_owned()));
     let body = Body::from_stream(iter(list.map(Ok::<_, Infallible>)));
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
