@@ -47,6 +47,7 @@ use crate::figure::Results;
 use crate::load::Load;
 use clap::Parser;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// Counts allocations. That costs two atomic additions for an allocation and two when it is freed, on one cache line
 /// for all threads. All contestants in this process pay for it, and rivals in programs of their own do not.
@@ -114,6 +115,7 @@ fn run(args: &Args) -> Result<(Vec<String>, Option<Failure>), Failure> {
     if let Err(why) = runs {
         eprintln!("millstream-bench: runs are not kept: {why}; --runs DIR saves them");
     }
+    let begun = Instant::now();
     for bench in args.benches() {
         let before = Load::now();
         let mut results = match bench.run(&args.setting(bench.name)).and_then(Results::finite) {
@@ -143,6 +145,12 @@ fn run(args: &Args) -> Result<(Vec<String>, Option<Failure>), Failure> {
     }
     if !failed.is_empty() {
         failure = Some(Failure::Benches(failed.join(", ")));
+    }
+    if args.all {
+        let (all, building) = (begun.elapsed(), peers::building());
+        let minutes = |time: Duration| format!("{:.1} min", time.as_secs_f64() / 60.0);
+        let benches = minutes(all.saturating_sub(building));
+        eprintln!("the benches took {benches}, and building other programs {}", minutes(building));
     }
     if args.all && args.keeps_here() {
         failure = failure.or(report::write(&Args::home()).err());

@@ -4,6 +4,8 @@ use crate::failure::{Failure, skip};
 use crate::progress::Progress;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
 
@@ -147,9 +149,19 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+/// The time in which other programs were built or installed, so far, in milliseconds.
+static BUILDING: AtomicU64 = AtomicU64::new(0);
+
+/// How long other programs were built or installed in this process.
+pub(crate) fn building() -> Duration {
+    Duration::from_millis(BUILDING.load(Ordering::Relaxed))
+}
+
 fn succeed(command: &mut Command) -> Result<(), Failure> {
-    let shown = format!("{command:?}");
-    let status = command.stdin(Stdio::null()).status().map_err(Failure::io(shown.clone()))?;
+    let (shown, begun) = (format!("{command:?}"), Instant::now());
+    let status = command.stdin(Stdio::null()).status();
+    BUILDING.fetch_add(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    let status = status.map_err(Failure::io(shown.clone()))?;
     if status.success() { Ok(()) } else { Err(Failure::Program(shown, status.to_string())) }
 }
 

@@ -85,8 +85,8 @@ pub(crate) struct Work {
     pub(crate) goes: u32,
 }
 
-/// Runs all contestants in one unmeasured turn, then in the setting's number of turns. They take their goes one after
-/// the other, in every second round in the opposite order.
+/// Runs all contestants in one unmeasured turn of one go, then in the setting's number of turns. They take their goes
+/// one after the other, in every second round in the opposite order.
 pub(crate) fn take_turns<C: PartialEq + Display>(
     setting: &Setting,
     Work { case, unit, size, goes }: Work,
@@ -98,7 +98,7 @@ pub(crate) fn take_turns<C: PartialEq + Display>(
         setting.progress.turn(turn, setting.turns());
         round_trips.extend(round_trip::measure());
         let mut speeds = vec![Goes::new(); contestants.len()];
-        for go in 0..goes as usize {
+        for go in 0..if turn == 0 { 1 } else { goes as usize } {
             let mut order: Vec<_> = (0..contestants.len()).collect();
             if (turn + go).is_multiple_of(2) {
                 order.reverse();

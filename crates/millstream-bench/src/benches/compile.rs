@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 const SECONDS: f64 = 30.0;
 const BYTES: f64 = 2e9;
 
+/// An example that compiles quickly, for what both depend on.
+const SMALL: &str = "numbers";
+
 /// The time between two looks at the build's processes.
 const GLANCE: Duration = Duration::from_millis(10);
 
@@ -31,12 +34,13 @@ struct Built {
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     setting.progress.say("building what the program depends on");
-    build("millstream_bench=\"first\"")?;
+    build(SMALL, "millstream_bench=\"first\"")?;
     let turns = if setting.effort == Effort::Full { 3 } else { 1 };
     let (mut seconds, mut peaks) = (Vec::new(), Vec::new());
     for turn in 0..turns {
         setting.progress.turn(turn, turns);
-        let Built { took, peak, program } = build(&format!("millstream_bench=\"{}.{turn}\"", std::process::id()))?;
+        let Built { took, peak, program } =
+            build("thirty_stages", &format!("millstream_bench=\"{}.{turn}\"", std::process::id()))?;
         check(&program)?;
         seconds.push(took.as_secs_f64());
         peaks.extend(peak.map(|peak| peak as f64));
@@ -56,10 +60,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// Compiles the program. Another `cfg` makes cargo build it again.
-fn build(cfg: &str) -> Result<Built, Failure> {
+/// Compiles an example. Another `cfg` makes cargo build it again.
+fn build(example: &str, cfg: &str) -> Result<Built, Failure> {
     let mut command = peers::cargo();
-    command.args(["rustc", "--quiet", "--release", "-p", "millstream", "--example", "thirty_stages"]);
+    command.args(["rustc", "--quiet", "--release", "-p", "millstream", "--example", example]);
     command.args(["--message-format", "json", "--", "--cfg", cfg]);
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).stdout(Stdio::piped());
     let started = Instant::now();

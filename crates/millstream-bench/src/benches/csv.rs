@@ -48,7 +48,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let millstream = peers::millstream_with(&setting.progress, "run")?;
     setting.progress.say("table");
     let usual = if setting.effort == Effort::Full { 1_000_000_000 } else { 200_000_000 };
-    let file = Text::table(setting.items(usual, 50_000_000))?;
+    let file = Text::table(setting.items(usual, 20_000_000))?;
     let bytes = std::fs::metadata(&file).map_err(Failure::io("the table"))?.len();
     let cases = CASES.iter().map(|case| of_case(setting, case, &millstream, &file, bytes));
     Ok(Results::joined(cases.collect::<Result<Vec<_>, _>>()?))

@@ -43,7 +43,7 @@ const RIVALS_SLOTS: [usize; 4] = [8192, 65_536, 262_144, 524_288];
 const TRIPS: u64 = 20_000;
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(50_000_000, 20_000_000);
+    let n = setting.items(50_000_000, 10_000_000);
     let expected = (0..n).fold(0, u64::wrapping_add);
     let rival = |shown_as: &'static str, who, size| {
         setting.rivals.contestant(shown_as, expected, Task { workload: "hop", who, items: n, size })

@@ -32,7 +32,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
     let millstream = peers::millstream_with(&setting.progress, "jq")?;
     setting.progress.say("text");
     let usual = if setting.effort == Effort::Full { 1_000_000_000 } else { 200_000_000 };
-    let text = Text::orders(setting.items(usual, 50_000_000));
+    let text = Text::orders(setting.items(usual, 20_000_000));
     let file = text.file()?;
     let speeds = CASES.iter().map(|case| speed(setting, case, &millstream, &file, text.bytes()));
     let mut results = Results::joined(speeds.collect::<Result<Vec<_>, _>>()?);

@@ -71,7 +71,7 @@ impl Programs {
 pub(crate) fn long(setting: &Setting) -> Result<Results, Failure> {
     let programs = Programs::new(setting)?;
     let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
-    let text = Text::sentences(setting.items(lines, lines));
+    let text = Text::sentences(setting.items(lines, 400_000));
     let speed = from_file(setting, &programs, &text, "speed", &RIVALS)?;
     let counters = programs.counters(&text)?;
     let counters = if counters.is_empty() { Results::left_out("processor.std-baseline") } else { costs(counters) };
@@ -104,7 +104,7 @@ pub(crate) fn short(setting: &Setting) -> Result<Results, Failure> {
 pub(crate) fn pipe(setting: &Setting) -> Result<Results, Failure> {
     let programs = Programs::new(setting)?;
     let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
-    let text = Text::sentences(setting.items(lines, lines));
+    let text = Text::sentences(setting.items(lines, 400_000));
     let (file, bytes, expected) = (text.file()?, text.bytes(), text.hash(headed));
     let cat = |chain: Chain| chain.then("cat", [""; 0]);
     let front = || cat(Chain::reading(&file));

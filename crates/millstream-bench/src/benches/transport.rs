@@ -46,7 +46,7 @@ static RANDOMS: LazyLock<Vec<u64>> = LazyLock::new(|| {
 });
 
 pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
-    let n = setting.items(64_000_000, 32_000_000);
+    let n = setting.items(64_000_000, 8_000_000);
     let timelines = if setting.plotted { timeline::run(setting)? } else { Vec::new() };
     Ok(Results::joined([
         in_batches(setting, n)?,

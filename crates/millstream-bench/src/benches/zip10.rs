@@ -76,7 +76,7 @@ pub(crate) fn write(setting: &Setting) -> Result<Results, Failure> {
 }
 
 fn run(setting: &Setting, compared: &Compared) -> Result<Results, Failure> {
-    let n = setting.items(60_000_000, 30_000_000);
+    let n = setting.items(60_000_000, 15_000_000);
     let cases = setting.ring_cases().into_iter().map(|(case, rings)| at(setting, compared, case, &rings, n));
     cases.collect::<Result<Vec<_>, _>>().map(Results::joined)
 }
