@@ -38,6 +38,7 @@ mod postgres_server;
 mod proxy;
 mod random_jobs;
 mod refused;
+mod reserved_names;
 mod retention;
 #[cfg(feature = "object-store")]
 mod s3;
