@@ -99,7 +99,9 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     /// state. The run [began](Running::began) at the number of the first request that is its own.
     ///
     /// No snapshot is stored before that request is in the journal. So if this process dies before any request of its
-    /// own, the other process can go on, even if the states of this version have types that it does not know.
+    /// own, the other process can go on, even if the states of this version have types that it does not know. The one
+    /// exception is a journal without room for that request: if removing older snapshots makes none, a snapshot of this
+    /// process does.
     ///
     /// # Errors
     ///

@@ -163,7 +163,7 @@ impl<Q: Recorded, A: Item> Groups for Requests<Q, A> {
 
     fn committed(&mut self, first: u64) {
         self.waiting.put((first..).zip(self.replies.drain(..)));
-        self.stores.committed();
+        self.stores.begin_storing();
     }
 }
 
