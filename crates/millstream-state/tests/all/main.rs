@@ -12,6 +12,7 @@ mod effects;
 mod elsewhere;
 mod ends;
 mod exact_numbers;
+mod failed_services;
 mod fan_in_jobs;
 mod followed;
 mod following;
