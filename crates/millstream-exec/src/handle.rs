@@ -250,11 +250,11 @@ impl Started {
         stages
     }
 
-    /// Drops the values of the run as soon as it has failed or was stopped, and its threads have left. Returns the
-    /// state of the run, which has its failure and none of its values.
+    /// Drops the values of the run as soon as it has failed or was stopped, and its threads have left, and calls
+    /// `elsewhere` then. Returns the state of the run, which has its failure and none of its values.
     #[cfg(feature = "service")]
-    pub(crate) fn release_at_end(&self) -> Arc<crate::shared::Shared> {
-        self.pool.release_at_end(self.end_source.as_ref().map(Arc::downgrade));
+    pub(crate) fn release_at_end(&self, elsewhere: Option<crate::pool::Releases>) -> Arc<crate::shared::Shared> {
+        self.pool.release_at_end(self.end_source.as_ref().map(Arc::downgrade), elsewhere);
         self.pool.shared.clone()
     }
 

@@ -17,6 +17,8 @@ mod round;
 pub(crate) mod stepping;
 mod visitors;
 
+#[cfg(feature = "service")]
+pub(crate) use release::Releases;
 pub(crate) use rest::Helping;
 pub(crate) use round::Round;
 pub(crate) use visitors::Visit;

@@ -6,6 +6,7 @@
 use super::Pool;
 use crate::external_source::{Accepted, ExternalSource};
 use crate::report::StageReport;
+use millstream_core::failure::{caught, discard};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError, Weak};
 
@@ -13,8 +14,13 @@ use std::sync::{Mutex, OnceLock, PoisonError, Weak};
 pub(super) struct Release {
     /// Set if the run releases its values. Weak: the pool keeps no value of the source alive.
     source: OnceLock<Option<Weak<dyn ExternalSource>>>,
+    /// Drops what the program keeps for the run elsewhere.
+    elsewhere: Mutex<Option<Releases>>,
     remains: Mutex<Option<Remains>>,
 }
+
+/// Called once, on any thread.
+pub(crate) type Releases = Box<dyn FnOnce() + Send>;
 
 /// The figures in a run's report about values that were dropped before the report.
 pub(crate) struct Remains {
@@ -24,8 +30,9 @@ pub(crate) struct Remains {
 
 impl Pool {
     /// Drops the values of the run and of its source as soon as it has failed or was stopped, and its threads have
-    /// left.
-    pub(crate) fn release_at_end(&self, source: Option<Weak<dyn ExternalSource>>) {
+    /// left. Calls `elsewhere` then.
+    pub(crate) fn release_at_end(&self, source: Option<Weak<dyn ExternalSource>>, elsewhere: Option<Releases>) {
+        *self.release.elsewhere.lock().unwrap_or_else(PoisonError::into_inner) = elsewhere;
         // A run has one source.
         let _ = self.release.source.set(source);
         self.release_if_over();
@@ -43,6 +50,12 @@ impl Pool {
         let accepted = source.as_ref().and_then(|source| source.accepted());
         if let Some(source) = source {
             source.clear();
+        }
+        let elsewhere = self.release.elsewhere.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(elsewhere) = elsewhere
+            && let Err(payload) = caught(elsewhere)
+        {
+            discard(payload);
         }
         let mut remains = self.release.remains.lock().unwrap_or_else(PoisonError::into_inner);
         remains.get_or_insert(Remains { stages, accepted });

@@ -62,7 +62,40 @@ impl<Q: Item, A: Item> Reception<Q, A> {
     /// so that no caller waits for an answer that cannot come.
     pub fn client<O, R: RingRunner>(self, run: &Handle<O, R>) -> Client<Q, A> {
         // Callers whose requests are in the rings wait until these are dropped.
-        Client::new(self.sender, run.started.release_at_end())
+        Client::new(self.sender, run.started.release_at_end(None))
+    }
+
+    /// As [`client`](Reception::client), for a program that keeps the return channels of requests outside the run.
+    /// `release` is called once, on any thread, when the run has failed or was stopped and its threads have left. It
+    /// drops the return channels, so that their callers get the run's error. A panic of it is dropped.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// use millstream::exec::Reception;
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// let (reception, mut arriving) = Reception::<u64, u64>::open(&Rings::new(), None)?;
+    /// let (numbers, source) = source::channel(8);
+    /// let divide = pipeline::<u64>().map(|x| 12 / x).named("divide");
+    /// let run = Rings::new().start(divide.from(source).to_each(|_, _| ()))?;
+    /// let replies = Arc::new(Mutex::new(Vec::new()));
+    /// let kept = replies.clone();
+    /// let client = reception.client_releasing(&run, move || kept.lock().unwrap().clear());
+    /// let answer = client.send(0)?;
+    /// arriving.poll(|_, request| {
+    ///     let (value, reply) = request.into_parts();
+    ///     replies.lock().unwrap().push(reply);
+    ///     numbers.send(value).unwrap();
+    /// })?;
+    /// assert!(matches!(answer.wait(), Err(CallError::Failed(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn client_releasing<O, R: RingRunner>(
+        self,
+        run: &Handle<O, R>,
+        release: impl FnOnce() + Send + 'static,
+    ) -> Client<Q, A> {
+        Client::new(self.sender, run.started.release_at_end(Some(Box::new(release))))
     }
 
     /// The client of a source that answers its requests itself, before it passes their values on, as a source with a

@@ -8,6 +8,7 @@ use crate::{Manifest, Saved, SnapshotEntry, StateDir, StateError};
 use millstream_core::{Plan, SequenceNumber, Shape};
 use millstream_exec::Snapshot;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io;
 
 impl Persistent {
@@ -123,7 +124,11 @@ pub(super) struct Begins {
     pub(super) passed_over: Vec<String>,
 }
 
-/// The numbers of the stages at a snapshot.
+/// The number of each stage and of each side sink at a snapshot. A name that the sink has as well is that of the stage,
+/// which is in front of it: what is kept by name and number is a stage's, and the sink's number is the snapshot's
+/// [`output_at`](Snapshot::output_at).
 pub(super) fn numbers_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
-    snapshot.numbers().map(|(stage, number)| (stage.to_owned(), number.0)).collect()
+    let mut known = HashSet::new();
+    let numbers = snapshot.numbers().filter(|(name, _)| known.insert(*name));
+    numbers.map(|(name, number)| (name.to_owned(), number.0)).collect()
 }

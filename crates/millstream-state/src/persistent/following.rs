@@ -1,6 +1,7 @@
 //! A service that follows the one of another process, to take its place.
 
 use super::follower::{Ends, Follower};
+use super::serving::Callers;
 use super::{JobError, Persistent, Running};
 use crate::StateDir;
 use crate::effects::Effects;
@@ -8,7 +9,7 @@ use crate::journal::JournalOptions;
 use crate::resumable::{At, Behind, Recorded};
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, Val};
-use millstream_exec::{Client, Edge, Lasting, Reception};
+use millstream_exec::{Client, Edge, Lasting};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -80,8 +81,8 @@ impl Persistent {
         }
         let behind = Arc::new(Behind::default());
         let ends = Ends(behind.clone(), self.effects.clone());
-        let (reception, running) = self.served(stages, journal, Some(behind))?;
-        Ok(Some(Following { follower: Follower::new(ends, running), reception, journal }))
+        let (callers, running) = self.served(stages, journal, Some(behind))?;
+        Ok(Some(Following { follower: Follower::new(ends, running), callers, journal }))
     }
 }
 
@@ -89,7 +90,7 @@ impl Persistent {
 /// Dropping it ends it, and changes nothing.
 pub struct Following<Q: Item, A: Item> {
     follower: Follower<()>,
-    reception: Reception<Q, A>,
+    callers: Callers<Q, A>,
     journal: JournalOptions,
 }
 
@@ -99,7 +100,9 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     /// state. The run [began](Running::began) at the number of the first request that is its own.
     ///
     /// No snapshot is stored before that request is in the journal. So if this process dies before any request of its
-    /// own, the other process can go on, even if the states of this version have types that it does not know.
+    /// own, the other process can go on, even if the states of this version have types that it does not know. The one
+    /// exception is a journal without room for that request: if removing older snapshots makes none, a snapshot of this
+    /// process does.
     ///
     /// # Errors
     ///
@@ -107,10 +110,10 @@ impl<Q: Recorded, A: Item + Clone> Following<Q, A> {
     /// example. A start at the newest snapshot may still go on.
     pub fn own(self, dir: StateDir) -> Result<(Client<Q, A>, Running<()>), JobError> {
         self.check()?;
-        let Following { follower: Follower { ends, running, .. }, reception, journal } = self;
+        let Following { follower: Follower { ends, running, .. }, callers, journal } = self;
         let At { next, passed, .. } = ends.0.place();
         let there = ends.take_journal(&dir, journal).inspect_err(|_| ends.over())?;
-        let client = reception.client(running.handle());
+        let client = callers.client(&running);
         let replayed = there.saturating_sub(next);
         Ok((client, running.own(dir, passed + replayed, replayed)?))
     }

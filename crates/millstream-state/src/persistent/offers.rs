@@ -84,15 +84,16 @@ impl Stores {
     }
 
     /// Stores snapshots only from the first request on that the service itself has put into the journal. Until then it
-    /// has changed nothing, so the process before it, perhaps of another version, could still go on.
+    /// has changed nothing, so the process before it, perhaps of another version, could still go on. A full journal
+    /// ends the wait, too.
     pub(super) fn wait_for_commit(&self) {
         if self.is_service {
             self.state.store(AT_COMMIT, Ordering::Release);
         }
     }
 
-    #[cfg(feature = "service")]
-    pub(super) fn committed(&self) {
+    /// Ends the wait for a commit: there is one, or there is no room for one without a snapshot of this process.
+    pub(super) fn begin_storing(&self) {
         // An error means that they are stored, or will not be.
         let _ = self.state.compare_exchange(AT_COMMIT, YES, Ordering::AcqRel, Ordering::Relaxed);
     }

@@ -5,6 +5,7 @@ use super::{JobError, Persistent, Running};
 use crate::claims::{ClaimingSink, Claims, OpenError};
 use crate::journal::JournalOptions;
 use crate::resumable::{Behind, Groups, Recorded, journaled_in_groups};
+use crate::room::Room;
 use millstream_core::pipe::{Then, ToMaybe};
 use millstream_core::{Arrow, Item, KeepsClock, Maybe, RunOutcome, SequenceNumber, Shape, Sink, Val, ViewExt};
 use millstream_exec::{Client, Edge, Lasting, Polled, Poller, Reception, Reply, Request, Source};
@@ -27,7 +28,10 @@ impl Persistent {
     /// state.
     ///
     /// The run ends when the last client is dropped, or when it is [closed](Running::close). All accepted requests are
-    /// answered first.
+    /// answered first. If a stage fails, requests that have no answer yet end with
+    /// [`CallError::Failed`](millstream_exec::CallError), and if the run is stopped, with
+    /// [`CallError::Ended`](millstream_exec::CallError), as soon as its threads have left, whether or not the program
+    /// waits for the run. They are in the journal nevertheless: the next start processes them.
     ///
     /// ```
     /// use millstream::{prelude::*, state::{Persistent, StateDir}};
@@ -58,9 +62,8 @@ impl Persistent {
         P: KeepsClock + Arrow<In = Val<Q>, Out: Edge<A>>,
         Then<P, ToMaybe<P::Out>>: Lasting + Arrow<In = Val<Q>, Out = Maybe<P::Out>>,
     {
-        let (reception, running) = self.served(stages, journal, None)?;
-        let client = reception.client(running.handle());
-        Ok((client, running))
+        let (callers, running) = self.served(stages, journal, None)?;
+        Ok((callers.client(&running), running))
     }
 
     /// The run of a service; with `behind` it is that of a follower.
@@ -69,7 +72,7 @@ impl Persistent {
         stages: P,
         journal: JournalOptions,
         behind: Option<Arc<Behind>>,
-    ) -> Result<(Reception<Q, A>, Running<()>), JobError>
+    ) -> Result<(Callers<Q, A>, Running<()>), JobError>
     where
         Q: Recorded,
         A: Item + Clone,
@@ -80,6 +83,7 @@ impl Persistent {
         let waiting = Arc::new(Waiting::default());
         let closer = Source::closer(&arriving);
         let stores = Arc::new(Stores::of_service(behind.is_some()));
+        let callers = Callers { reception, waiting: waiting.clone(), room: self.dir.room().clone() };
         let live = Requests { arriving, replies: Vec::new(), waiting: waiting.clone(), stores: stores.clone() };
         let mut requests = journaled_in_groups(&self.dir, journal, move || live);
         if let Some(behind) = behind {
@@ -87,7 +91,27 @@ impl Persistent {
         }
         let running = self.start_as(&stages.maybe(), requests, Answers(waiting), stores)?;
         let running = running.closed_by(move || closer.iter().for_each(|closer| closer.close()));
-        Ok((reception, running))
+        Ok((callers, running))
+    }
+}
+
+/// The callers of a service whose run has started.
+pub(super) struct Callers<Q: Item, A: Item> {
+    reception: Reception<Q, A>,
+    waiting: Arc<Waiting<A>>,
+    /// By which the journal of the requests asks for room.
+    room: Arc<Room>,
+}
+
+impl<Q: Item, A: Item> Callers<Q, A> {
+    pub(super) fn client(self, running: &Running<()>) -> Client<Q, A> {
+        let Callers { reception, waiting, room } = self;
+        // The sink and the source of a run that has failed stay until the program waits for the run, and a caller may
+        // wait in that program's only thread.
+        reception.client_releasing(running.handle(), move || {
+            waiting.end();
+            room.end();
+        })
     }
 }
 
@@ -128,6 +152,11 @@ impl<A> Waiting<A> {
         waiting.pop_front_if(|(next, _)| *next == number).map(|(_, reply)| reply)
     }
 
+    /// No answers come from now on: tells the callers that wait.
+    fn end(&self) {
+        *self.lock() = None;
+    }
+
     fn is_over(&self) -> bool {
         self.lock().is_none()
     }
@@ -163,7 +192,7 @@ impl<Q: Recorded, A: Item> Groups for Requests<Q, A> {
 
     fn committed(&mut self, first: u64) {
         self.waiting.put((first..).zip(self.replies.drain(..)));
-        self.stores.committed();
+        self.stores.begin_storing();
     }
 }
 
@@ -205,6 +234,6 @@ impl<A: Item + Clone, F: for<'a> Shape<Ref<'a> = &'a A>> Sink<Maybe<F>> for Answ
 
 impl<A> Drop for Answering<A> {
     fn drop(&mut self) {
-        *self.0.lock() = None;
+        self.0.end();
     }
 }

@@ -33,6 +33,7 @@ impl Timer {
 }
 
 fn take_every(period: Option<Duration>, snapshotter: &Snapshotter, offers: &Offers, room: &Room) {
+    let mut has_made_room = false;
     loop {
         match room.wait(period) {
             Wake::Rests => return,
@@ -43,7 +44,8 @@ fn take_every(period: Option<Duration>, snapshotter: &Snapshotter, offers: &Offe
                 let _ = offers.store(snapshot);
             }
             Wake::Asked => {
-                let Some(all) = make_room(snapshotter, offers) else { return };
+                let Some(all) = make_room(snapshotter, offers, has_made_room) else { return };
+                has_made_room = true;
                 room.made(all);
                 if !all {
                     sleep(AGAIN);
@@ -54,13 +56,20 @@ fn take_every(period: Option<Duration>, snapshotter: &Snapshotter, offers: &Offe
 }
 
 /// Makes all the room that there is. Returns whether that was possible; none if the run has ended.
-fn make_room(snapshotter: &Snapshotter, offers: &Offers) -> Option<bool> {
+fn make_room(snapshotter: &Snapshotter, offers: &Offers, again: bool) -> Option<bool> {
     // A stage that waits for room lets no snapshot pass.
     offers.tell(Order::MakeRoom);
+    if offers.stores.wait_for_request() {
+        if !again {
+            return Some(true);
+        }
+        // Older snapshots are gone, and it was not enough. What the journal has since the newest one can go only with a
+        // snapshot of this process: otherwise no start would ever find room for a request.
+        offers.stores.begin_storing();
+    }
     // The first is of all values so far. The second finds that the sink still holds what it claimed then.
     for _ in 0..2 {
-        let snapshot = if offers.stores.wait_for_request() { return Some(true) } else { snapshotter.snapshot()? };
-        match offers.store(snapshot) {
+        match offers.store(snapshotter.snapshot()?) {
             // There is no room to be made before the next value.
             Ok(_) | Err(Unstored::NotWhole(_)) => {}
             Err(Unstored::Failed(_)) => return Some(false),

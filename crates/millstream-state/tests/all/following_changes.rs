@@ -250,3 +250,51 @@ fn a_version_that_replaced_one_without_a_request_has_its_own_description() {
     pay(&client, 1);
     end((client, running));
 }
+
+/// The next version begins, directly or as a follower, with a journal that has more than it may have: this many
+/// requests before the newest snapshot, and this many after it. Returns how many snapshots it has stored at its first
+/// answer.
+fn begins_full(follows: bool, before: u64, after: u64) -> u64 {
+    let (_home, dir) = home();
+    let small = JournalOptions { segment_bytes: 100, ..JournalOptions::default() };
+    let present = serve(&dir, small);
+    pay(&present.0, 1);
+    present.1.snapshot().unwrap().unwrap();
+    (0..before).for_each(|_| _ = pay(&present.0, 1));
+    present.1.snapshot().unwrap().unwrap();
+    (0..after).for_each(|_| _ = pay(&present.0, 1));
+    let bytes = files(&dir.join("journal")).values().map(Vec::len).sum::<usize>() as u64;
+    let full = JournalOptions { max_bytes: bytes / 4 * 3, ..small };
+    let begin = || next(StateDir::open(&dir, "sum").unwrap()).serve(means(), full).unwrap();
+    let (client, running) = if follows {
+        let following = next(StateDir::read(&dir).unwrap()).follow(means(), full).unwrap().unwrap();
+        end(present);
+        following.own(StateDir::open(&dir, "sum").unwrap()).unwrap()
+    } else {
+        end(present);
+        begin()
+    };
+    let (sum, count) = (before + after + 2, 100 + after + 1);
+    assert_eq!(pay(&client, 1), 1000 * count + sum);
+    let stored = running.storer().stored();
+    (1..100).for_each(|more| assert_eq!(pay(&client, 1), 1000 * (count + more) + sum + more));
+    end((client, running));
+    let (client, running) = begin();
+    assert_eq!(pay(&client, 1), 1000 * (count + 100) + sum + 100);
+    end((client, running));
+    stored
+}
+
+#[test]
+fn another_version_gets_room_in_a_full_journal_by_a_snapshot_of_its_own() {
+    for follows in [false, true] {
+        assert!(begins_full(follows, 0, 50) > 0, "it follows: {follows}");
+    }
+}
+
+#[test]
+fn another_version_stores_nothing_of_its_own_if_older_snapshots_can_make_room() {
+    for follows in [false, true] {
+        assert_eq!(begins_full(follows, 50, 5), 0, "it follows: {follows}");
+    }
+}

@@ -12,6 +12,7 @@ mod effects;
 mod elsewhere;
 mod ends;
 mod exact_numbers;
+mod failed_services;
 mod fan_in_jobs;
 mod followed;
 mod following;
@@ -38,6 +39,7 @@ mod postgres_server;
 mod proxy;
 mod random_jobs;
 mod refused;
+mod reserved_names;
 mod retention;
 #[cfg(feature = "object-store")]
 mod s3;

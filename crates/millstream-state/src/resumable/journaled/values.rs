@@ -164,6 +164,10 @@ impl<G: Groups> JournaledValues<G> {
 
     fn fail(&mut self, error: io::Error) -> Option<G::Item> {
         locked(&self.failure).get_or_insert(error);
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Option<G::Item> {
         (self.recorded, self.followed, self.later, self.live) = (None, None, None, None);
         self.group.clear();
         None
@@ -199,8 +203,11 @@ impl<G: Groups> Iterator for JournaledValues<G> {
             if !self.live.as_mut()?.next_group(&mut self.group) {
                 return self.end();
             }
-            if let Err(error) = self.record() {
-                return self.fail(io::Error::other(error));
+            match self.record() {
+                Ok(()) => {}
+                // The run has ended, and takes nothing more.
+                Err(JournalError::Full { .. }) if self.room.is_over() => return self.stop(),
+                Err(error) => return self.fail(io::Error::other(error)),
             }
             if locked(&self.journal).is_none() {
                 // The run has ended, and has let its journal go, so the group may be nowhere.
