@@ -93,8 +93,8 @@ fn speed(setting: &Setting, names: &Case, n: u64, started: Started) -> Result<Re
     let speeds = take_turns(setting, Work { case, unit: Unit::ItemsPerSecond, size: n, goes: GOES }, contestants)?;
     let ratio = speeds.ratio("axum", Some(bound));
     let mut results = speeds.results([ratio]);
-    // The waits of the first turn do not count.
-    let [ours, axum] = [ours, axum].map(|waits| waits.into_inner().split_off(GOES as usize));
+    // The waits of the first turn do not count, which has one go.
+    let [ours, axum] = [ours, axum].map(|waits| waits.into_inner().split_off(1));
     // Half as fast is at most twice the wait.
     let ratios = axum.iter().zip(&ours).map(|(axum, ours)| axum / ours).collect();
     results.ratios.push(Ratio::new(p99, "axum", ratios, Some(0.5)));

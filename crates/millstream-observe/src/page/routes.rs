@@ -2,7 +2,6 @@
 
 use super::metrics::format;
 use super::{GLANCE, Stage, posted};
-use crate::frame::Frame;
 use crate::graph::Graph;
 use axum::Router;
 use axum::body::Body;
