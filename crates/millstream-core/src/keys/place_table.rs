@@ -302,7 +302,7 @@ mod tests {
                 let n = random.draw();
                 match n % 8 {
                     0 => table.extend((0..n / 8 % 40).map(of)),
-                    1 if n / 8 % 8 == 0 => table = table.clone(),
+                    1 if (n / 8).is_multiple_of(8) => table = table.clone(),
                     1..5 if !table.is_empty() => {
                         let place = (n / 8) as usize % table.len();
                         *table.get_mut(place).unwrap() = of(n);

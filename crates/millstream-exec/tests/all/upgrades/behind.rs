@@ -108,7 +108,7 @@ impl Clone for Sum {
     }
 }
 
-/// The keys change their lanes while the snapshot has their states, so these are cloned. The old version has lost some
+/// The keys change their lanes while a snapshot has their states, so these are cloned. The old version has lost some
 /// of them when that fails.
 #[test]
 fn a_state_that_cannot_be_cloned_for_the_snapshot_ends_the_run_and_says_why() {
@@ -125,7 +125,8 @@ fn a_state_that_cannot_be_cloned_for_the_snapshot_ends_the_run_and_says_why() {
     let (sender, receiver) = source::channel(64);
     let run = Rings::new().start(sums(1).from(receiver).to(sink::collect())).unwrap();
     sender.send_all(0..64).unwrap();
-    assert_eq!(run.snapshot().unwrap().at(), number(64));
+    let snapshot = run.snapshot().unwrap();
+    assert_eq!(snapshot.at(), number(64));
     held.store(true, Ordering::Relaxed);
     let begins = |_| panic!("it does not begin");
     let (changed, failure) = within(Duration::from_secs(60), move || {
@@ -133,6 +134,7 @@ fn a_state_that_cannot_be_cloned_for_the_snapshot_ends_the_run_and_says_why() {
         (changed, run.join().failure.unwrap())
     })
     .unwrap();
+    drop(snapshot);
     let RunError::Upgrade(error) = &failure else { panic!("{failure}") };
     assert!(changed.as_ref().is_err_and(|changed| changed == error || *changed == UpgradeError::Ended), "{changed:?}");
     let text = "stage \"sum\" has states that cannot be cloned: user code panicked: the sum is held";
