@@ -34,7 +34,7 @@ use serde_json::Value;
 pub(crate) use serve::{Refused, Serves, TookOver, opened};
 #[cfg(feature = "tls")]
 pub(crate) use serve::{refused, supervised};
-use started::{WhenLeft, WhenStarted};
+use started::{Once, WhenStarted};
 use std::borrow::Cow;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -77,7 +77,9 @@ pub(crate) struct Runs {
     interrupts: Interrupts,
     shown: Shown,
     when_started: WhenStarted,
-    when_left: WhenLeft,
+    when_begun: Once,
+    /// Before a state is handed over to another process.
+    when_left: Once,
     #[cfg(all(feature = "run", feature = "serve"))]
     when_taken: started::WhenTaken,
     /// Whether the input comes only once, to this process.
@@ -111,7 +113,7 @@ impl Runs {
             leave_no_other_report(path, &reported);
         }
         let when_started = WhenStarted::default();
-        let (reports, when_left) = (Vec::new(), WhenLeft::default());
+        let (reports, when_begun, when_left) = (Vec::new(), Once::default(), Once::default());
         Runs {
             config,
             complaints,
@@ -121,6 +123,7 @@ impl Runs {
             interrupts,
             shown,
             when_started,
+            when_begun,
             when_left,
             #[cfg(all(feature = "run", feature = "serve"))]
             when_taken: started::WhenTaken::default(),
@@ -254,7 +257,10 @@ impl Runs {
         let input = Until(input, signals.then(|| self.interrupts.clone()));
         let feed = Feed::of(&input);
         let (state, failure) = match self.config.place {
-            Deployment::Model => self.on_lists(pipeline, input, state, sink),
+            Deployment::Model => {
+                self.when_begun.call();
+                self.on_lists(pipeline, input, state, sink)
+            }
             Deployment::Inline => {
                 let rings = &self.config.rings;
                 let ran = panics::of_pipeline(|| {
@@ -262,11 +268,13 @@ impl Runs {
                     Inline::new(rings.clone()).start(job).map(RunEnd::from)
                 });
                 let ended = ran.unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failed::Run)?;
+                self.when_begun.call();
                 self.ended("inline", ended)
             }
             Deployment::Queues => {
                 let job = pipeline.from(input).to_fold(state, sink).on_pause(pause);
                 let handle = self.config.queues.start(job).map_err(Failed::Run)?;
+                self.when_begun.call();
                 self.interrupts.attend(handle.stopper());
                 let ended = handle.join();
                 self.interrupts.leave();
@@ -280,6 +288,7 @@ impl Runs {
                 }
                 let job = pipeline.from(input).to_fold(state, sink).on_pause(pause);
                 let handle = rings.start(job).map_err(Failed::Run)?;
+                self.when_begun.call();
                 let watching = Watching::begin(&self.config, &self.shown, &handle.observer(), &self.complaints);
                 self.when_started.call(|| handle.upgrader());
                 self.interrupts.attend(handle.stopper());

@@ -51,6 +51,8 @@ pub use matches::Matches;
 pub use round_robin::{InTurn, RoundRobin, round_robin};
 pub use throttle::{Throttle, Throttled, throttle};
 pub use timeout::{Elapsed, Timed, Timeout, timeout};
+#[doc(hidden)]
+pub use waits::Channel;
 pub(crate) use waits::{EndsWithRun, InSource, Waits};
 pub use zip::{Zip, zip};
 
@@ -164,16 +166,6 @@ impl Closer {
 impl fmt::Debug for Closer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Closer").finish_non_exhaustive()
-    }
-}
-
-/// A channel whose receiver is in a source. See [`Source::channels`].
-#[doc(hidden)]
-pub struct Channel(Arc<Shared>);
-
-impl fmt::Debug for Channel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Channel").finish_non_exhaustive()
     }
 }
 

@@ -23,7 +23,6 @@ pub(crate) mod shadow_state;
 mod spec;
 
 pub(crate) use behind::Behind;
-use error::NotReady;
 pub use error::{StateMismatch, UpgradeError};
 pub(crate) use planned::Next;
 pub use report::{ChangeReport, RefusedChange, StagePause};
@@ -47,7 +46,7 @@ use crate::source_ring::SourceFork;
 use crate::start::{Planned, Version, deploy_version};
 use crate::wiring::Named;
 use crate::{RingShape, Rings, RunError, RunOutcome, Wiring};
-use hand_over::{OldTasklets, hand_over};
+use hand_over::{NotReady, OldTasklets, hand_over};
 use millstream_core::failure::{caught, into_message};
 use millstream_core::plan::UpgradeCheck;
 use millstream_core::{Arrow, Deploy, Item, Plan, SequenceNumber, Val};

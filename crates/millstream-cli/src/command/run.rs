@@ -220,6 +220,9 @@ fn run_into(
 ) -> Outcome {
     let quiet = run.quiet;
     let mut runs = Runs::new(run, complaints.clone());
+    let (first, its_files) = (program.clone(), outputs.files());
+    // A run that is refused, as one whose address is in use, leaves them to the process that writes them.
+    runs.when_begun(move || its_files.go_on(&first, &first));
     #[cfg(feature = "page")]
     let changes = change::Changes::offer(accepts);
     #[cfg(feature = "page")]

@@ -31,17 +31,17 @@ impl WhenStarted {
     }
 }
 
-/// A function to call before a state is handed over to another process.
+/// A function to call once.
 #[derive(Default)]
-pub(super) struct WhenLeft(Option<Box<dyn FnOnce() + Send>>);
+pub(super) struct Once(Option<Box<dyn FnOnce() + Send>>);
 
-impl fmt::Debug for WhenLeft {
+impl fmt::Debug for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WhenLeft").field(&self.0.is_some()).finish()
+        f.debug_tuple("Once").field(&self.0.is_some()).finish()
     }
 }
 
-impl WhenLeft {
+impl Once {
     pub(super) fn call(&mut self) {
         if let Some(call) = self.0.take() {
             call();
@@ -89,7 +89,14 @@ impl Runs {
     /// Calls `call` when a run has stopped for a take-over, before the other process can open the state.
     #[cfg(feature = "run")]
     pub(crate) fn when_left(&mut self, call: impl FnOnce() + Send + 'static) {
-        self.when_left = WhenLeft(Some(Box::new(call)));
+        self.when_left = Once(Some(Box::new(call)));
+    }
+
+    /// Calls `call` when the next run has begun, that is, was not refused. On one thread that is before the first value
+    /// or after the last one.
+    #[cfg(feature = "run")]
+    pub(crate) fn when_begun(&mut self, call: impl FnOnce() + Send + 'static) {
+        self.when_begun = Once(Some(Box::new(call)));
     }
 
     /// Calls `call` with the upgrader of the next run on rings, once that has started.

@@ -172,9 +172,14 @@ fn rows_in_place_of_a_program_are_recognized() {
     let scene = Scene::new().file("a.csv", ORDERS).file("b", "{\"a\":1}\n").file("c.csv", b"n\xf8\n");
     let scene = scene.file("d.jsonl.gz", b"\x1f\x8b\x08\xff").file("long", "a b\n".repeat(20_000));
     let scene = scene.file("e.mill", "[1]").file("f", "csv | nosuch");
-    for (file, source) in
-        [("a.csv", "csv"), ("b", "jsonl"), ("c.csv", "csv"), ("d.jsonl.gz", "jsonl"), ("long", "lines")]
-    {
+    for (file, source) in [
+        ("a.csv", "csv"),
+        ("b", "jsonl"),
+        ("c.csv", "csv"),
+        ("d.jsonl.gz", "jsonl"),
+        ("long", "lines"),
+        ("/dev/zero", "lines"),
+    ] {
         let seen = run(&scene, &[file]);
         let said = format!(
             "millstream run: {file} is data and not a program: the program is a text, in a file or after -e\n  to read \

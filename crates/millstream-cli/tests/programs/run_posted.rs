@@ -268,3 +268,31 @@ fn an_address_that_is_in_use_is_reported() {
     assert!(seen.stderr.contains("the journal keeps one source"), "{}", seen.stderr);
     assert_eq!(seen.code, Some(2));
 }
+
+/// As a second start by mistake is: the first process goes on writing.
+#[test]
+fn a_run_that_is_refused_leaves_the_files_of_the_one_before() {
+    let used = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = used.local_addr().expect("an address");
+    let text = format!("jsonl(listen: \"{address}\", dead: \"dead\") | jsonl(\"rows\")");
+    let scene = Scene::new().file("p.mill", text).file("rows", "of before\n").file("dead", "of before\n");
+    let scene = scene.file("one.mill", "jsonl(\"in\") | jsonl(\"rows\")").file("in", "{\"n\":1}\n");
+    let refused = [
+        ("run p.mill".to_owned(), "Address already in use", 1),
+        (format!("run one.mill --page {address}"), "Address already in use", 1),
+        ("run one.mill --stats no/such".to_owned(), "No such file or directory", 1),
+        ("run one.mill --memory-limit 100".to_owned(), "no ring is small enough", 2),
+    ];
+    for (args, why, code) in refused {
+        let seen = scene.millstream(&args, Input::Nothing);
+        assert!(seen.stderr.contains(why) && seen.code == Some(code), "{args}: {} {:?}", seen.stderr, seen.code);
+        assert_eq!(["rows", "dead"].map(|name| text_of(&scene, name)), ["of before\n"; 2], "{args}");
+    }
+    for place in ["model", "inline", "queues", "rings"] {
+        let scene = Scene::new().file("rows", "of before\n").file("none", "of before\n").file("in", "{\"n\":1}\n");
+        let text = "let a = jsonl(\"in\"); a | jsonl(\"rows\"); a | where(false) | jsonl(\"none\")";
+        let scene = scene.file("p.mill", text);
+        assert_eq!(scene.millstream(&format!("run p.mill --deploy {place}"), Input::Nothing).code, Some(0));
+        assert_eq!(["rows", "none"].map(|name| text_of(&scene, name)), ["{\"n\":1}\n", ""], "{place}");
+    }
+}

@@ -45,8 +45,8 @@ enum Held<S> {
     Shared(Arc<Vec<S>>),
 }
 
-/// The places of a segment, all of which have a value, that were touched before each of some copies, the last copy first. The oldest entry has
-/// those of older copies as well: more than was touched may be written, and never less.
+/// The places of a segment, all of which have a value, that were touched before each of some copies, the last copy
+/// first. The oldest entry has those of older copies as well: more than was touched may be written, and never less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
     copies: [u32; PAST],

@@ -201,8 +201,8 @@ impl<O, R: RingRunner> Handle<O, R> {
     /// If the run is over or being drained, if another change is under way, if `next` has other ends, or if the states
     /// do not fit: a state without a stage, another type, a migration that panics, or is
     /// [late](crate::Upgrade::within). If `next` is [tried](crate::Upgrade::tried), also if it fails in that time. In
-    /// each case the old pipeline goes on at the same number, and nothing is lost. In one case the run fails: keys change
-    /// their lanes beside a snapshot that has their states, and cloning one of these panics.
+    /// each case the old pipeline goes on at the same number, and nothing is lost. In one case the run fails: keys
+    /// change their lanes beside a snapshot that has their states, and cloning one of these panics.
     pub fn upgrade<T: Item, U: IntoUpgrade>(&self, next: U) -> Result<SequenceNumber, UpgradeError>
     where
         U::Next: Deploy<RingBackend<R>> + Arrow<In = Val<T>, Out: RingShape<R>> + Send + Sync,

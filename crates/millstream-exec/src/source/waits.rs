@@ -1,6 +1,5 @@
 //! How a source waits for a time, on a thread that has to end with the run.
 
-use super::Channel;
 use crate::Signal;
 use crate::shared::Shared;
 use std::cell::Cell;
@@ -8,6 +7,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+/// A channel whose receiver is in a source. See [`Source::channels`](crate::Source::channels).
+#[doc(hidden)]
+pub struct Channel(pub(crate) Arc<Shared>);
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel").finish_non_exhaustive()
+    }
+}
 
 /// Wakes a thread that takes values from a source, if the source waits for more than its next value. It ends when the
 /// run takes no more values.

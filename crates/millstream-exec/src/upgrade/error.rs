@@ -1,4 +1,3 @@
-use super::hand_over::NotHandedOver;
 use super::shadow_end::ShadowEnd;
 use crate::RunError;
 use millstream_core::SequenceNumber;
@@ -148,23 +147,3 @@ impl fmt::Display for StateMismatch {
 }
 
 impl Error for StateMismatch {}
-
-/// Why a new version does not begin.
-pub(super) struct NotReady {
-    pub(super) error: UpgradeError,
-    /// Whether the old version has all its states.
-    pub(super) old_goes_on: bool,
-}
-
-impl From<UpgradeError> for NotReady {
-    fn from(error: UpgradeError) -> Self {
-        NotReady { error, old_goes_on: true }
-    }
-}
-
-impl From<NotHandedOver> for NotReady {
-    fn from(why: NotHandedOver) -> Self {
-        let old_goes_on = matches!(why, NotHandedOver::Misfit(_));
-        NotReady { error: UpgradeError::State(why.into()), old_goes_on }
-    }
-}

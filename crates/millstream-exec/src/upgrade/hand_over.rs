@@ -4,7 +4,7 @@
 //! that the old version either keeps all its states or has left all of them. States of keys that a snapshot still
 //! holds are cloned then; if that panics, some states are gone.
 
-use super::error::StateMismatch;
+use super::error::{StateMismatch, UpgradeError};
 use crate::in_place::{HeldState, InPlace};
 use crate::kept::Kept;
 use crate::migrations::{Limit, Migration, StateRules};
@@ -73,6 +73,26 @@ impl From<NotHandedOver> for StateMismatch {
     fn from(why: NotHandedOver) -> Self {
         let (NotHandedOver::Misfit(mismatch) | NotHandedOver::Broken(mismatch)) = why;
         mismatch
+    }
+}
+
+/// Why a new version does not begin.
+pub(super) struct NotReady {
+    pub(super) error: UpgradeError,
+    /// Whether the old version has all its states.
+    pub(super) old_goes_on: bool,
+}
+
+impl From<UpgradeError> for NotReady {
+    fn from(error: UpgradeError) -> Self {
+        NotReady { error, old_goes_on: true }
+    }
+}
+
+impl From<NotHandedOver> for NotReady {
+    fn from(why: NotHandedOver) -> Self {
+        let old_goes_on = matches!(why, NotHandedOver::Misfit(_));
+        NotReady { error: UpgradeError::State(why.into()), old_goes_on }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The files that a run writes, by the numbers in its values.
 //!
 //! A value carries the numbers of its sinks. All texts of a run share one numbering, so a value of an earlier text
-//! still finds its files. A file that a new text adds is emptied when the text replaces the old one, or at the text's
-//! first value. If the text is refused, the file is unchanged.
+//! still finds its files. The files of the first text are emptied when the run has begun, and those that a new text
+//! adds when it replaces the old one; or at the first value for them. If the run or the text is refused, they are
+//! unchanged.
 
 #[cfg(feature = "sqlite")]
 use super::sink_file::SharedDatabase;
@@ -55,16 +56,14 @@ impl Files {
         self.lock().live = live;
     }
 
-    /// Opens and empties the files of the first text.
+    /// Opens the files of the first text. Each is emptied before its first row, or when the text [goes
+    /// on](Files::go_on).
     ///
     /// # Errors
     ///
     /// Which file cannot be opened.
     pub(super) fn begin(&self, program: &Program) -> Result<(), String> {
-        let opened = self.open(program)?;
-        self.add(opened);
-        self.go_on(program, program);
-        Ok(())
+        self.open(program).map(|opened| drop(self.add(opened)))
     }
 
     /// Opens the files that a text adds. Writes nothing yet. Holds no lock, since opening may take long.

@@ -132,7 +132,6 @@ impl Outputs {
     }
 
     /// The files, which a text that replaces the present one shares.
-    #[cfg(feature = "page")]
     pub(super) fn files(&self) -> Files {
         self.files.clone()
     }

@@ -5,8 +5,9 @@ use crate::outcome::Outcome;
 use millstream_mill::Program;
 use millstream_registry::Wrong;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
-use std::{fs, io};
 
 /// The place of a text.
 #[derive(Clone, Debug)]
@@ -35,8 +36,8 @@ impl Text {
     pub(crate) fn read(&self, complaints: &Complaints) -> Result<String, Outcome> {
         let read = match self {
             Text::Given(text) => return Ok(text.clone()),
-            Text::In(_) if self.is_input() => io::read_to_string(io::stdin()),
-            Text::In(file) => fs::read_to_string(file),
+            Text::In(_) if self.is_input() => text_of(io::stdin()),
+            Text::In(file) => File::open(file).and_then(text_of),
         };
         // A byte order mark is not a part of the text.
         if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
@@ -84,6 +85,20 @@ impl Text {
         complaints.note(&format!("{name} is data and not a program: the program is a text, in a file or after -e"));
         crate::message::say(&format!("  to read its rows: millstream run -e '{source} | count' {name}"));
     }
+}
+
+/// The beginning of a file, which may be data of any size: a text that is not refused, or more than that.
+fn text_of(file: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(MOST_TEXT as u64 + 4).read_to_end(&mut bytes)?;
+    if let Err(wrong) = std::str::from_utf8(&bytes)
+        && wrong.error_len().is_none()
+        && bytes.len() > MOST_TEXT
+    {
+        // It is cut within a character.
+        bytes.truncate(wrong.valid_up_to());
+    }
+    String::from_utf8(bytes).map_err(|wrong| io::Error::new(io::ErrorKind::InvalidData, wrong))
 }
 
 /// Reports a wrong text with all its mistakes.
