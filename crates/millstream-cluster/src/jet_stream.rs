@@ -11,7 +11,7 @@ mod bell;
 mod blobs;
 mod encryption;
 mod follower;
-mod look;
+mod reader;
 mod streams;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};
@@ -19,7 +19,7 @@ pub use access::{Access, Login, OpenError, Streams, Tls};
 use crate::log::Answered;
 use crate::{Entry, Log, LogError, Record, Sent};
 use absent::is_gone;
-use answers::{Said, Waiting, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
+use answers::{Said, Waiting, not_appended, not_published, refused, unavailable, unless_forbidden};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
@@ -27,7 +27,7 @@ use async_nats::jetstream::{Context, kv, object_store};
 use bell::Bell;
 use blobs::Upload;
 use bytes::Bytes;
-use follower::Follower;
+use reader::Reader;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -64,13 +64,6 @@ pub struct JetStream {
     found: Mutex<Option<Instant>>,
     /// The blob that is being stored.
     upload: Mutex<Option<Upload>>,
-}
-
-/// How an edge is read.
-enum Reader {
-    /// By number; this is the next one in order.
-    Looked(u64),
-    Follows(Follower),
 }
 
 impl Clone for JetStream {
@@ -248,31 +241,7 @@ impl Log for JetStream {
     }
 
     fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
-        let first = first.max(1);
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Reader::Follows(follower)) = readers.get_mut(edge)
-            && follower.next == first
-        {
-            let entries = follower.take(most);
-            return match forbidden(&self.said) {
-                _ if !entries.is_empty() => Ok(entries),
-                Some(why) => Err(refused(why)),
-                None if follower.is_gone() => Err(LogError::Unavailable(GONE.to_owned())),
-                None => Ok(entries),
-            };
-        }
-        let entries = self.look(edge, first, most)?;
-        let next = entries.last().map_or(first, |last| last.number + 1);
-        // A reader that goes on in order gets new entries from the server.
-        let reads_on = matches!(readers.get(edge), Some(Reader::Looked(next)) if *next == first);
-        let reader = if reads_on {
-            let (of, stream) = ((self.context.clone(), self.records.clone()), stream_name(&self.app, edge));
-            Reader::Follows(Follower::start(&self.runtime, of, stream, next, self.bell.clone()))
-        } else {
-            Reader::Looked(next)
-        };
-        readers.insert(edge.to_owned(), reader);
-        Ok(entries)
+        self.read(edge, first.max(1), most)
     }
 
     fn last(&self, edge: &str) -> Result<u64, LogError> {
