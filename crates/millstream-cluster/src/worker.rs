@@ -160,7 +160,11 @@ fn waits_for_place<L: Log>(
                 told = true;
                 tell(News::Waits);
             }
-            Ok(None) | Err(ReplicaError::Log(LogError::Unavailable(_) | LogError::Conflict | LogError::Full)) => {}
+            Ok(None) => {}
+            // The workers at work could not give a sign of life meanwhile, either.
+            Err(ReplicaError::Log(LogError::Unavailable(_) | LogError::Conflict | LogError::Full)) => {
+                claims = Claims::default();
+            }
             Err(error) => return Err(error),
         }
         thread::sleep(LOOKS_AGAIN);
