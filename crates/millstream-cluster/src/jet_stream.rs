@@ -12,6 +12,7 @@ mod blobs;
 mod encryption;
 mod follower;
 mod reader;
+mod said;
 mod streams;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};
@@ -19,7 +20,7 @@ pub use access::{Access, Login, OpenError, Streams, Tls};
 use crate::log::Answered;
 use crate::{Entry, Log, LogError, Record, Sent};
 use absent::is_gone;
-use answers::{Said, Waiting, not_appended, not_published, refused, unavailable, unless_forbidden};
+use answers::{Waiting, not_appended, not_published, refused, unavailable};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
@@ -28,6 +29,7 @@ use bell::Bell;
 use blobs::Upload;
 use bytes::Bytes;
 use reader::Reader;
+use said::Said;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -198,7 +200,7 @@ impl JetStream {
         let answered = self.runtime.block_on(async { tokio::time::timeout(most, asking).await });
         let late = || LogError::Unavailable(format!("no answer from {} within {} s", self.url, most.as_secs()));
         let answered = answered.unwrap_or_else(|_| Err(late()));
-        answered.map_err(|error| unless_forbidden(error, &self.said))
+        answered.map_err(|error| self.said.explains(error))
     }
 }
 

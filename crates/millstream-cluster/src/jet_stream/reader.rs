@@ -1,6 +1,6 @@
 //! How an edge is read: by number at first, and then as the server sends what comes.
 
-use super::answers::{forbidden, refused, unavailable, unless_forbidden};
+use super::answers::{refused, unavailable};
 use super::follower::{AHEAD_BYTES, Follower};
 use super::{GONE, JetStream, stream_name};
 use crate::{Entry, LogError};
@@ -94,7 +94,7 @@ impl JetStream {
         };
         if let Some(taken) = reader.take(first, most) {
             return match taken {
-                Ok(entries) if entries.is_empty() => forbidden(&self.said).map_or(Ok(entries), |why| Err(refused(why))),
+                Ok(entries) if entries.is_empty() => self.said.forbidden().map_or(Ok(entries), |why| Err(refused(why))),
                 taken => taken,
             };
         }
@@ -122,7 +122,7 @@ impl JetStream {
                 failed.looked = Some(Instant::now());
                 failed.why.clone()
             });
-            return why.map_or(Ok(entries), |why| Err(unless_forbidden(LogError::Unavailable(why), &self.said)));
+            return why.map_or(Ok(entries), |why| Err(self.said.explains(LogError::Unavailable(why))));
         }
         // A reader that goes on in order gets new entries from the server.
         if is_next {

@@ -1,8 +1,8 @@
-//! Readers of edges that a server cannot send, or has not whole.
+//! Readers of edges that a server cannot send, or has not whole, and of servers that take their login no more.
 
 use crate::server::{Server, request};
 use crate::until::until;
-use millstream_cluster::{Access, JetStream, Log, LogError, Streams};
+use millstream_cluster::{Access, JetStream, Log, LogError, Login, Streams};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -66,4 +66,21 @@ fn an_entry_that_is_missing_between_others_is_named() {
     });
     // It was said before.
     assert!(failed.get() > 0);
+}
+
+#[test]
+fn a_login_that_the_servers_take_no_more_is_named() {
+    let test = "a_login_that_the_servers_take_no_more_is_named";
+    let user = |password: &str| format!("authorization {{ user: a, password: {password} }}\n");
+    let Some(mut server) = Server::configured(test, &user("p1")) else { return };
+    let login = Login::Password { user: "a".to_owned(), password: "p1".to_owned() };
+    let access = Access { url: server.url(), app: "test".to_owned(), login, ..Access::default() };
+    let streams = Streams { edges: vec!["in".to_owned()], replicas: 1, capacity: 10 };
+    let log = JetStream::create(&access, &streams, Duration::from_secs(30)).unwrap();
+    assert_eq!(log.last("in"), Ok(0));
+    server.again_with(&user("p2"));
+    let says = "the servers refuse this login: authorization violation";
+    until("it is named", || log.last("in").is_err_and(|error| error.to_string().contains(says)));
+    server.again_with(&user("p1"));
+    until("it is taken", || log.last("in").is_ok());
 }

@@ -65,6 +65,14 @@ impl Server {
     pub(crate) fn again(&mut self) {
         self.child = run(&self.program, self.home.path(), self.port, &self.config);
     }
+
+    /// Starts it again with other lines of configuration.
+    #[allow(dead_code, reason = "the tests of another crate do not use it")]
+    pub(crate) fn again_with(&mut self, config: &str) {
+        config.clone_into(&mut self.config);
+        self.kill();
+        self.again();
+    }
 }
 
 impl Drop for Server {
