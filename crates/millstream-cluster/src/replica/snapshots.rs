@@ -1,6 +1,6 @@
 //! The snapshots of a replica: where it begins, and what it stores.
 
-use super::{Ends, Missing, Options, Phase, Replica, Running, Step, Turn, brought};
+use super::{Call, Ends, Missing, Options, Phase, Replica, Running, Step, Turn};
 use crate::batch::hash;
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     pub(super) fn begin(&self) -> Result<(Phase<S::Run>, Step), ReplicaError> {
-        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok((Phase::Begins, Step::Idle)) };
+        let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else { return Ok((Phase::Begins, Step::Idle)) };
         let Some(record) = record else {
             let run = self.calls(1, || self.segment.start(None))??;
             return Ok((Phase::Runs(Box::new(Running::new(run, Manifest::default(), 0))), Step::Worked));
@@ -84,12 +84,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     pub(super) fn fetch(&self, manifest: Manifest, revision: u64) -> Result<(Phase<S::Run>, Step), ReplicaError> {
-        let Some(state) = brought(self.log.blob(&manifest.blob))? else {
+        let Some(state) = self.brought(Call::Begins, self.log.blob(&manifest.blob))? else {
             return Ok((Phase::Fetches(manifest, revision), Step::Idle));
         };
         let Some(state) = state else {
             // A blob is dropped when newer ones are stored; but then there is a newer record.
-            let Some(record) = brought(self.log.get(&self.key()))? else {
+            let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else {
                 return Ok((Phase::Fetches(manifest, revision), Step::Idle));
             };
             if record.is_some_and(|record| record.revision > revision) {
@@ -118,7 +118,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
 
     /// The batch that a replica needs is not there: a newer snapshot contains it, or it is lost.
     pub(super) fn trimmed(&self, running: &mut Running<S::Run>, number: u64) -> Result<Option<bool>, ReplicaError> {
-        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(Some(false)) };
+        let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else { return Ok(Some(false)) };
         if record.is_some_and(|record| record.revision > running.manifest.1) {
             return Ok(None);
         }
@@ -187,7 +187,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 return Ok(held.asked);
             }
             let name = self.blob_name(held.input, &held.state);
-            let stored = brought(self.log.put_blob(&name, &held.state))?.is_some();
+            let stored = self.brought(Call::Stores, self.log.put_blob(&name, &held.state))?.is_some();
             held.stored = stored.then_some(name);
             return Ok(stored);
         };
@@ -205,6 +205,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 running.manifest = (manifest, running.manifest.1 + 1);
                 running.asks = true;
                 running.held = None;
+                self.retries.end(Call::Stores);
                 Ok(true)
             }
             Err(LogError::Conflict) => {
@@ -212,13 +213,16 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 Ok(false)
             }
             Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
-            Err(_) => Ok(false),
+            Err(error) => {
+                self.retries.failed(Call::Stores, error);
+                Ok(false)
+            }
         }
     }
 
     /// Learns the newest manifest. Drops the held snapshot if that manifest is as new.
     fn refresh(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(false) };
+        let Some(record) = self.brought(Call::Stores, self.log.get(&self.key()))? else { return Ok(false) };
         // A server that lags behind has an older one, and an application that was removed has none.
         let Some(record) = record.filter(|record| record.revision >= running.manifest.1) else {
             running.asks = running.manifest.1 > 0;
@@ -241,7 +245,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Drops the blobs that are older than those that are kept, and what replicas that died have left of others.
     pub(super) fn drop_old(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         if running.sweeps {
-            let Some(names) = brought(self.log.blob_names())? else { return Ok(false) };
+            let Some(names) = self.brought(Call::Drops, self.log.blob_names())? else { return Ok(false) };
             let left = names.into_iter().filter(|name| self.is_left(name, &running.manifest.0));
             running.drops.extend(left);
             running.drops.sort_unstable();
@@ -250,7 +254,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return Ok(true);
         }
         let Some(name) = running.drops.last() else { return Ok(false) };
-        let dropped = brought(self.log.remove_blob(name))?.is_some();
+        let dropped = self.brought(Call::Drops, self.log.remove_blob(name))?.is_some();
         if dropped {
             running.drops.pop();
         }
@@ -284,7 +288,7 @@ impl<R> Running<R> {
             doubt: false,
             counted: Instant::now(),
             silent: 0,
-            full: None,
+            rests: None,
             heard: None,
             held: None,
             stateless: false,

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A log whose output edge has some room, whose server lags behind for some reads of that edge, and which counts the
 /// calls of one replica.
@@ -144,6 +144,19 @@ fn a_full_edge_is_not_flooded() {
             assert_eq!(values.collect::<Vec<_>>(), sums::model(&(0..40).collect::<Vec<_>>()));
         }
     }
+}
+
+#[test]
+fn a_full_edge_is_asked_less_and_less_often() {
+    let log = Counted::new(&fed(40), 3);
+    let options = Options { pace: Duration::from_millis(1), window: 1, ..Options::default() };
+    let mut replica = replica(&log, options);
+    let begun = Instant::now();
+    while log.appends.load(Ordering::Relaxed) < 3 + 10 {
+        replica.step().unwrap();
+    }
+    // Each of nine pauses is twice as long as the one before.
+    assert!(begun.elapsed() >= Duration::from_millis((1 << 9) - 1), "{:?}", begun.elapsed());
 }
 
 #[test]

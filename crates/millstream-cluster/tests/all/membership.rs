@@ -150,6 +150,7 @@ fn a_worker_waits_as_long_as_at_first_when_the_log_did_not_take_its_claim() {
         durable: 0,
         appends: false,
         state: PlaceState::Works,
+        waits: None,
     };
     log.compare_and_set("place.0", 0, &serde_json::to_vec(&silent).unwrap()).unwrap();
     let worker = Worker::new(&log, 1);

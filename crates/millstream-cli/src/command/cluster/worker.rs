@@ -109,6 +109,7 @@ impl Knows {
         let tell = |news: News| {
             let news = match news {
                 News::Waits => WAITS.to_owned(),
+                News::Waiting(why) => format!("waiting for the servers: {why}"),
                 News::Silent(rank) => {
                     format!("the worker of replica {rank} is silent: this worker takes its place")
                 }
