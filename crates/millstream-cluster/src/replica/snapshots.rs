@@ -98,10 +98,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
             if self.looks_again() {
                 return Ok((Phase::Fetches(manifest, revision), Step::Idle));
             }
-            return Err(self.unusable(format!("there is no blob {:?}", manifest.blob)));
+            return Err(ReplicaError::Snapshot(format!("there is no blob {:?}", manifest.blob)));
         };
         if self.blob_name(manifest.input, &state) != manifest.blob {
-            return Err(self.unusable(format!("the blob {:?} is damaged", manifest.blob)));
+            return Err(ReplicaError::Snapshot(format!("the blob {:?} is damaged", manifest.blob)));
         }
         self.missing.set(Missing::default());
         let run = self.calls(manifest.input + 1, || self.segment.start(Some(&state)))??;
