@@ -141,6 +141,8 @@ struct Running<R> {
     manifest: (Manifest, u64),
     /// Whether that manifest may be old.
     asks: bool,
+    /// Whether it is the newest, and old enough for a snapshot.
+    fresh: bool,
     /// Whether the last append met another last number, and whether no entry explains this: then the entries are
     /// trimmed.
     conflict: bool,

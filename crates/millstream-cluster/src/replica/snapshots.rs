@@ -74,7 +74,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     pub(super) fn begin(&self) -> Result<(Phase<S::Run>, Step), ReplicaError> {
-        let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else { return Ok((Phase::Begins, Step::Idle)) };
+        let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else {
+            return Ok((Phase::Begins, Step::Idle));
+        };
         let Some(record) = record else {
             let run = self.calls(1, || self.segment.start(None))??;
             return Ok((Phase::Runs(Box::new(Running::new(run, Manifest::default(), 0))), Step::Worked));
@@ -140,8 +142,13 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     /// Takes a snapshot after the computed batch, if one is due. The replica that appends waits twice as long, so that
-    /// others take it.
+    /// others take it, and asks whether they have.
     pub(super) fn hold(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
+        if running.active && !running.fresh {
+            let takes = running.held.is_none() && !running.stateless && running.end.is_none();
+            running.asks |= takes && self.is_old(running, running.position);
+            return Ok(());
+        }
         self.hold_behind(running, self.every(running))
     }
 
@@ -152,7 +159,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Whether a snapshot is due after the batch with which the segment has begun last.
     pub(super) fn is_due(&self, running: &Running<S::Run>) -> bool {
         let free = running.held.is_none() && !running.stateless && running.under_way() > 0;
-        free && running.begun >= running.manifest.0.input.saturating_add(self.every(running))
+        free && (!running.active || running.fresh) && self.is_old(running, running.begun)
+    }
+
+    /// Whether the newest snapshot that is known is too old for one that has this batch.
+    fn is_old(&self, running: &Running<S::Run>, number: u64) -> bool {
+        number >= running.manifest.0.input.saturating_add(self.every(running))
     }
 
     /// Takes a snapshot if the newest is this many batches old.
@@ -164,6 +176,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 return Ok(());
             };
             let input = running.position;
+            running.fresh = false;
             running.held = Some(Held { input, state, stored: None, looks: 0, looked: None, asked: false });
         }
         Ok(())
@@ -223,14 +236,26 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Learns the newest manifest. Drops the held snapshot if that manifest is as new.
     fn refresh(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         let Some(record) = self.brought(Call::Stores, self.log.get(&self.key()))? else { return Ok(false) };
-        // A server that lags behind has an older one, and an application that was removed has none.
-        let Some(record) = record.filter(|record| record.revision >= running.manifest.1) else {
-            running.asks = running.manifest.1 > 0;
-            return Ok(false);
-        };
+        match record {
+            Some(record) if record.revision >= running.manifest.1 => {
+                let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
+                running.manifest = (manifest, record.revision);
+                self.is_stored(running);
+            }
+            None if running.manifest.1 == 0 => {}
+            // A server that lags behind has an older one, and an application that was removed has none.
+            _ => return Ok(false),
+        }
         running.asks = false;
-        let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
-        running.manifest = (manifest, record.revision);
+        running.fresh = self.is_old(running, running.position);
+        if running.fresh && running.under_way() == 0 {
+            self.hold(running)?;
+        }
+        Ok(true)
+    }
+
+    /// Notes what the snapshot of the newest manifest makes superfluous.
+    fn is_stored(&self, running: &mut Running<S::Run>) {
         let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
         // The replica that stored the snapshot may have died before it trimmed.
         running.trim = self.options.trims.then_some(*newest);
@@ -239,7 +264,6 @@ impl<S: Segment, L: Log> Replica<S, L> {
         if let Some(late) = late.filter(|late| late != blob && Some(late) != before.as_ref()) {
             running.drops.push(late);
         }
-        Ok(true)
     }
 
     /// Drops the blobs that are older than those that are kept, and what replicas that died have left of others.
@@ -294,6 +318,7 @@ impl<R> Running<R> {
             stateless: false,
             manifest: (manifest, revision),
             asks: false,
+            fresh: false,
             conflict: false,
             refused: false,
             ends: Ends::default(),

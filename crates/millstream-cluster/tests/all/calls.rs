@@ -171,8 +171,9 @@ fn one_of_the_replicas_that_do_not_append_stores_the_snapshot() {
             *ended |= replica.step().unwrap() == Step::Ended;
         }
     }
-    let [_, second, third] = logs.map(|log| log.stored.load(Ordering::Relaxed));
-    assert!(second > 10 && third == 0, "the second has stored {second} times, and the third {third} times");
+    let stored = logs.map(|log| log.stored.load(Ordering::Relaxed));
+    // The first may append faster than the second follows, for a moment.
+    assert!(stored[0] <= 2 && stored[1] > 10 && stored[2] == 0, "they have stored {stored:?} times");
 }
 
 #[test]
