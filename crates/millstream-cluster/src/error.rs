@@ -53,7 +53,7 @@ pub enum ReplicaError {
         /// The number of the last batch that was in it.
         known: u64,
     },
-    /// The record of the snapshots cannot be read, or the blob it names is not there.
+    /// The record of the snapshots cannot be read: it is of another format.
     #[error("the record of the snapshots, {key:?}, cannot be used: {why}")]
     Manifest {
         /// The record's key.
@@ -61,6 +61,9 @@ pub enum ReplicaError {
         /// What is wrong with it.
         why: String,
     },
+    /// The snapshot that the record names cannot be used.
+    #[error("the newest snapshot cannot be used: {0}")]
+    Snapshot(String),
     /// The application was removed since the worker began; another one may have its name now.
     #[error("the application was removed while this worker ran for it: one that has its name now is another one")]
     Removed,

@@ -11,7 +11,8 @@ mod bell;
 mod blobs;
 mod encryption;
 mod follower;
-mod look;
+mod reader;
+mod said;
 mod streams;
 
 pub use access::{Access, Login, OpenError, Streams, Tls};
@@ -19,15 +20,16 @@ pub use access::{Access, Login, OpenError, Streams, Tls};
 use crate::log::Answered;
 use crate::{Entry, Log, LogError, Record, Sent};
 use absent::is_gone;
-use answers::{Said, Waiting, forbidden, not_appended, not_published, refused, unavailable, unless_forbidden};
+use answers::{Waiting, not_appended, not_published, refused, unavailable};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{Context, kv, object_store};
 use bell::Bell;
-use blobs::Upload;
+use blobs::{Download, Upload};
 use bytes::Bytes;
-use follower::Follower;
+use reader::Reader;
+use said::Said;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -64,13 +66,8 @@ pub struct JetStream {
     found: Mutex<Option<Instant>>,
     /// The blob that is being stored.
     upload: Mutex<Option<Upload>>,
-}
-
-/// How an edge is read.
-enum Reader {
-    /// By number; this is the next one in order.
-    Looked(u64),
-    Follows(Follower),
+    /// The blob that is being read.
+    download: Mutex<Option<Download>>,
 }
 
 impl Clone for JetStream {
@@ -87,6 +84,7 @@ impl Clone for JetStream {
             readers: Mutex::default(),
             found: Mutex::default(),
             upload: Mutex::default(),
+            download: Mutex::default(),
         }
     }
 }
@@ -125,8 +123,8 @@ impl JetStream {
     ) -> Self {
         let (app, url) = (access.app.clone(), access.shown_url());
         let (runtime, bell, readers) = (Arc::new(runtime), Arc::default(), Mutex::default());
-        let (found, upload) = (Mutex::default(), Mutex::default());
-        JetStream { runtime, context, app, url, records, blobs, said, bell, readers, found, upload }
+        let (found, upload, download) = (Mutex::default(), Mutex::default(), Mutex::default());
+        JetStream { runtime, context, app, url, records, blobs, said, bell, readers, found, upload, download }
     }
 
     /// The state of an edge.
@@ -198,14 +196,10 @@ impl JetStream {
 
     /// Waits for an answer, but no longer than [`ANSWER`].
     fn ask<T>(&self, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
-        self.ask_within(ANSWER, asking)
-    }
-
-    fn ask_within<T>(&self, most: Duration, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
-        let answered = self.runtime.block_on(async { tokio::time::timeout(most, asking).await });
-        let late = || LogError::Unavailable(format!("no answer from {} within {} s", self.url, most.as_secs()));
+        let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
+        let late = || LogError::Unavailable(format!("no answer from {} within {} s", self.url, ANSWER.as_secs()));
         let answered = answered.unwrap_or_else(|_| Err(late()));
-        answered.map_err(|error| unless_forbidden(error, &self.said))
+        answered.map_err(|error| self.said.explains(error))
     }
 }
 
@@ -248,31 +242,7 @@ impl Log for JetStream {
     }
 
     fn read_from(&self, edge: &str, first: u64, most: usize) -> Result<Vec<Entry>, LogError> {
-        let first = first.max(1);
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Reader::Follows(follower)) = readers.get_mut(edge)
-            && follower.next == first
-        {
-            let entries = follower.take(most);
-            return match forbidden(&self.said) {
-                _ if !entries.is_empty() => Ok(entries),
-                Some(why) => Err(refused(why)),
-                None if follower.is_gone() => Err(LogError::Unavailable(GONE.to_owned())),
-                None => Ok(entries),
-            };
-        }
-        let entries = self.look(edge, first, most)?;
-        let next = entries.last().map_or(first, |last| last.number + 1);
-        // A reader that goes on in order gets new entries from the server.
-        let reads_on = matches!(readers.get(edge), Some(Reader::Looked(next)) if *next == first);
-        let reader = if reads_on {
-            let (of, stream) = ((self.context.clone(), self.records.clone()), stream_name(&self.app, edge));
-            Reader::Follows(Follower::start(&self.runtime, of, stream, next, self.bell.clone()))
-        } else {
-            Reader::Looked(next)
-        };
-        readers.insert(edge.to_owned(), reader);
-        Ok(entries)
+        self.read(edge, first.max(1), most)
     }
 
     fn last(&self, edge: &str) -> Result<u64, LogError> {

@@ -34,6 +34,9 @@ pub struct Place {
     pub appends: bool,
     /// What it does.
     pub state: PlaceState,
+    /// What it has tried in vain for some seconds, and why.
+    #[serde(default)]
+    pub waits: Option<String>,
 }
 
 /// What the worker of a place does.
@@ -70,6 +73,7 @@ impl Place {
             durable: 0,
             appends: false,
             state: PlaceState::Works,
+            waits: None,
         }
     }
 

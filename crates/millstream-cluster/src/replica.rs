@@ -6,6 +6,8 @@
 mod ends;
 mod input;
 mod output;
+mod rest;
+mod retries;
 mod snapshots;
 
 pub use snapshots::newest_snapshot;
@@ -13,6 +15,8 @@ pub use snapshots::newest_snapshot;
 use crate::{Entry, Log, LogError, ReplicaError, Segment, Sent};
 use bytes::Bytes;
 use ends::{Ends, Missing};
+use rest::Rest;
+use retries::{Call, Retries};
 use snapshots::{Held, Manifest};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -40,8 +44,9 @@ pub struct Options {
     pub rank: u32,
     /// The number of looks at a silent output edge that each rank waits.
     pub patience: u32,
-    /// Looks within this time of each other count as one, and an output edge that is full gets one batch in this time.
-    /// With a time of zero each look counts, as tests need it.
+    /// Looks within this time of each other count as one. An output edge that is full gets one batch after this time,
+    /// then after twice this time, and so on up to half a second. With a time of zero each look counts, as tests need
+    /// it.
     pub pace: Duration,
     /// The number of batches between two snapshots. Choose at most a fourth of the capacity of the input edge, since
     /// only the input before a snapshot is trimmed.
@@ -83,6 +88,7 @@ pub struct Replica<S: Segment, L> {
     /// Whether the segment gets one batch after the other, since it has failed while several were under way.
     one_by_one: bool,
     missing: Cell<Missing>,
+    retries: Retries,
 }
 
 enum Phase<R> {
@@ -123,8 +129,8 @@ struct Running<R> {
     counted: Instant,
     /// For how many looks the output edge has not grown while something waits.
     silent: u32,
-    /// When an append found the output edge full, if none was accepted since.
-    full: Option<Instant>,
+    /// The pause before the next append, if the last one found the output edge full or had no answer.
+    rests: Option<Rest>,
     /// When an append was accepted last, if none has failed since.
     heard: Option<Instant>,
     /// The snapshot that is being stored.
@@ -135,6 +141,8 @@ struct Running<R> {
     manifest: (Manifest, u64),
     /// Whether that manifest may be old.
     asks: bool,
+    /// Whether it is the newest, and old enough for a snapshot.
+    fresh: bool,
     /// Whether the last append met another last number, and whether no entry explains this: then the entries are
     /// trimmed.
     conflict: bool,
@@ -166,20 +174,12 @@ impl<S: Segment, L> fmt::Debug for Replica<S, L> {
     }
 }
 
-/// The result of a call of the log; `None` if it has to be tried again.
-fn brought<T>(result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
-        Err(_) => Ok(None),
-    }
-}
-
 impl<S: Segment, L: Log> Replica<S, L> {
     /// A copy that begins with the newest snapshot, at its first step.
     pub fn new(segment: S, log: L, edges: Edges, options: Options) -> Self {
-        let (missing, options) = (Cell::default(), Options { window: options.window.max(1), ..options });
-        Replica { segment, log, edges, options, phase: Phase::Begins, one_by_one: false, missing }
+        let options = Options { window: options.window.max(1), ..options };
+        let (missing, retries) = (Cell::default(), Retries::default());
+        Replica { segment, log, edges, options, phase: Phase::Begins, one_by_one: false, missing, retries }
     }
 
     /// The number of the last batch that it has computed.
@@ -222,6 +222,13 @@ impl<S: Segment, L: Log> Replica<S, L> {
             // An edge that is full brings no batch: it was quiet in vain with the number before.
             running.quiet = 0;
         }
+    }
+
+    /// The call of the log that it makes again and again, and why that fails, if it has done nothing for as long as
+    /// this.
+    #[must_use]
+    pub fn tries_in_vain(&self, least: Duration) -> Option<String> {
+        self.retries.longest(least)
     }
 
     /// Waits until there may be something new for it, after a step that was [idle](Step::Idle), and no longer than
@@ -296,9 +303,24 @@ impl<S: Segment, L: Log> Replica<S, L> {
         Ok((Phase::Runs(running), step))
     }
 
+    /// The result of a call of the log; `None` if it has to be tried again.
+    fn brought<T>(&self, call: Call, result: Result<T, LogError>) -> Result<Option<T>, ReplicaError> {
+        match result {
+            Ok(value) => {
+                self.retries.end(call);
+                Ok(Some(value))
+            }
+            Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
+            Err(error) => {
+                self.retries.failed(call, error);
+                Ok(None)
+            }
+        }
+    }
+
     fn trim(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         let Some(below) = running.trim else { return Ok(false) };
-        let trimmed = brought(self.log.trim(&self.edges.input, below))?.is_some();
+        let trimmed = self.brought(Call::Trims, self.log.trim(&self.edges.input, below))?.is_some();
         if trimmed {
             running.trim = None;
         }

@@ -20,11 +20,17 @@ const LOOKS_AGAIN: Duration = Duration::from_millis(200);
 const REPORTS: Duration = Duration::from_secs(10);
 const REPORTS_AGAIN: Duration = Duration::from_millis(100);
 
+/// How long a worker tries something in vain before it says so.
+const SOON: Duration = Duration::from_secs(3);
+
 /// The events that a worker reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// No place is free: it waits for one.
     Waits,
+    /// The log has not answered, or has not taken something, for some seconds, for this reason. The worker tries it
+    /// again until it is done.
+    Waiting(String),
     /// The worker of this rank has given no sign of life for too long, and has left no report: this one takes its
     /// place.
     Silent(u32),
@@ -80,6 +86,7 @@ where
         let holds = Holds::start(log.clone(), rank, place, known, plan.snapshot_every);
         let own = Own::new(log.clone(), known);
         let mut replica = Replica::new(segment.clone(), own, App::between(), plan.options(rank));
+        let mut waits = Waiting::default();
         let ended = loop {
             if stops() {
                 holds.leave(PlaceState::Left);
@@ -99,9 +106,11 @@ where
                 Ok(Step::Ended) => break Ok(Worked::Ended),
                 Err(error) => break Err(Ended::Replica(known.cause(log, error))),
             }
-            holds.reports(&replica);
+            let why = replica.tries_in_vain(SOON);
+            holds.reports(&replica, why.clone());
+            waits.says(why, &mut tell);
         };
-        holds.reports(&replica);
+        holds.reports(&replica, None);
         match ended {
             Ok(ended) => {
                 holds.leave(PlaceState::Ended);
@@ -125,6 +134,22 @@ where
     }
 }
 
+/// Whether it was said that the worker waits for the log.
+#[derive(Default)]
+struct Waiting {
+    said: bool,
+}
+
+impl Waiting {
+    fn says(&mut self, why: Option<String>, tell: &mut impl FnMut(News)) {
+        let is_new = why.is_some() && !self.said;
+        self.said = why.is_some();
+        if let Some(why) = why.filter(|_| is_new) {
+            tell(News::Waiting(why));
+        }
+    }
+}
+
 /// Why a worker does not go on in its place.
 enum Ended {
     /// It is not its own any more.
@@ -142,6 +167,7 @@ fn waits_for_place<L: Log>(
     tell: &mut impl FnMut(News),
 ) -> Result<Option<(Claim, App)>, ReplicaError> {
     let (mut claims, mut told) = (Claims::default(), false);
+    let (mut waits, mut since) = (Waiting::default(), None);
     while !stops() {
         let claimed = known.look(log).and_then(|plan| {
             let plan = match plan {
@@ -156,11 +182,19 @@ fn waits_for_place<L: Log>(
         });
         match claimed {
             Ok(Some(claimed)) => return Ok(Some(claimed)),
-            Ok(None) if !told => {
-                told = true;
-                tell(News::Waits);
+            Ok(None) => {
+                since = None;
+                waits.says(None, tell);
+                if !std::mem::replace(&mut told, true) {
+                    tell(News::Waits);
+                }
             }
-            Ok(None) | Err(ReplicaError::Log(LogError::Unavailable(_) | LogError::Conflict | LogError::Full)) => {}
+            // The workers at work could not give a sign of life meanwhile, either.
+            Err(ReplicaError::Log(error @ (LogError::Unavailable(_) | LogError::Conflict | LogError::Full))) => {
+                claims = Claims::default();
+                let is_long = since.get_or_insert_with(Instant::now).elapsed() >= SOON;
+                waits.says(is_long.then(|| format!("no place is taken: {error}")), tell);
+            }
             Err(error) => return Err(error),
         }
         thread::sleep(LOOKS_AGAIN);
@@ -280,8 +314,9 @@ impl Holds {
         self.shared.snapshot_every.load(Ordering::Relaxed)
     }
 
-    fn reports<S: Segment, L: Log>(&self, replica: &Replica<S, L>) {
+    fn reports<S: Segment, L: Log>(&self, replica: &Replica<S, L>, waits: Option<String>) {
         let mut place = self.shared.place();
+        place.waits = waits;
         place.position = replica.position();
         place.durable = replica.durable();
         place.appends = replica.appends();

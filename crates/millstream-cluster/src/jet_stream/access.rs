@@ -1,15 +1,15 @@
 //! Logins, servers, and the streams and buckets that are made on them.
 
-use super::answers::{Said, forbidden, with_causes};
+use super::answers::with_causes;
+use super::said::Said;
 use super::streams::{Made, make, unmake};
 use super::{ANSWER, JetStream};
 use async_nats::jetstream::context::RequestErrorKind;
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
@@ -256,7 +256,7 @@ fn connected<T>(
                         return Err(OpenError::NoServer { url: url(), why });
                     }
                     Err(Attempt::Again(why)) => {
-                        if let Some(why) = forbidden(&said) {
+                        if let Some(why) = said.forbidden() {
                             return Err(OpenError::Forbidden { url: url(), why });
                         }
                         last = why;
@@ -306,11 +306,7 @@ async fn login(access: &Access, said: Said) -> Result<Client, Attempt> {
     let with = with.require_tls(tls.is_asked(url));
     let with = with.event_callback(move |event| {
         let said = said.clone();
-        async move {
-            if let Event::ServerError(error) = event {
-                *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
-            }
-        }
+        async move { said.note(event) }
     });
     // The rights of an application's clients may be limited to their own answers.
     let with = with.name(app).custom_inbox_prefix(format!("_INBOX_{app}")).connection_timeout(ANSWER * 2);

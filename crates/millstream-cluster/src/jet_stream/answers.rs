@@ -6,7 +6,7 @@ use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErro
 use std::error::Error;
 use std::fmt;
 use std::future::IntoFuture;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::Runtime;
 
@@ -14,26 +14,6 @@ use tokio::runtime::Runtime;
 const WRONG_LAST_OF_SUBJECT: &str = "10164";
 /// The servers' texts for a stream that is full.
 const FULL: [&str; 2] = ["maximum messages exceeded", "maximum bytes exceeded"];
-
-/// The servers' last message that was not an answer.
-pub(super) type Said = Arc<Mutex<Option<String>>>;
-
-/// The servers' message that this login may not do something, if there was one.
-pub(super) fn forbidden(said: &Said) -> Option<String> {
-    let said = said.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = said.as_ref().filter(|said| said.to_lowercase().contains("permissions violation"))?;
-    Some(format!(
-        "{said}: this login lacks that permission; deploy/permissions.conf lists those that each command needs"
-    ))
-}
-
-/// Replaces the error of a call that the servers forbid: such a call gets no answer.
-pub(super) fn unless_forbidden(error: LogError, said: &Said) -> LogError {
-    match error {
-        LogError::Unavailable(why) => forbidden(said).map_or(LogError::Unavailable(why), LogError::Refused),
-        other => other,
-    }
-}
 
 pub(super) fn refused(error: impl fmt::Display) -> LogError {
     LogError::Refused(error.to_string())

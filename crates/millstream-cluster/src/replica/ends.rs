@@ -1,7 +1,7 @@
 //! The ends of the edges. A server that lags behind shows an earlier end for a while. An edge that stays shorter than
 //! this replica knows it has lost what its servers had acknowledged.
 
-use super::{Replica, Running, brought};
+use super::{Call, Replica, Running};
 use crate::{Log, ReplicaError, Segment};
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
 
     /// Looks whether the input edge has what was read from it. Returns whether to read on.
     pub(super) fn input_ends(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let last = brought(self.log.last(&self.edges.input))?;
+        let last = self.brought(Call::Reads, self.log.last(&self.edges.input))?;
         let (ends, known) = (&mut running.ends, running.begun);
         ends.asked = Instant::now();
         ends.asks = match last {
@@ -83,7 +83,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Passes over batches that were read and trimmed in the output edge, and over no other: a server that lags behind
     /// may not show yet what the edge has.
     pub(super) fn pass_trimmed(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let Some(kept) = brought(self.log.kept(&self.edges.output))? else { return Ok(false) };
+        let Some(kept) = self.brought(Call::Looks, self.log.kept(&self.edges.output))? else { return Ok(false) };
         let before = running.durable();
         // Nothing can be appended before the edge has what it had: the next look asks again.
         let last = kept.end.saturating_sub(1);

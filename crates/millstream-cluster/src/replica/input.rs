@@ -1,6 +1,6 @@
 //! The input of a replica: batches are read, given to the segment, and come back as output.
 
-use super::{Missing, Replica, Running, brought};
+use super::{Call, Missing, Replica, Running};
 use crate::{Batch, Entry, Log, ReplicaError, Segment, SegmentError, SegmentRun};
 use millstream_core::failure::{caught, message};
 
@@ -22,7 +22,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return self.input_ends(running).map(Some);
         }
         if running.inbox.is_empty() {
-            let Some(entries) = brought(self.log.read_from(&self.edges.input, first, room))? else {
+            let Some(entries) = self.brought(Call::Reads, self.log.read_from(&self.edges.input, first, room))? else {
                 return self.finish(running).map(Some);
             };
             running.inbox = entries.into();

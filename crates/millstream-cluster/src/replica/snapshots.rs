@@ -1,6 +1,6 @@
 //! The snapshots of a replica: where it begins, and what it stores.
 
-use super::{Ends, Missing, Options, Phase, Replica, Running, Step, Turn, brought};
+use super::{Call, Ends, Missing, Options, Phase, Replica, Running, Step, Turn};
 use crate::batch::hash;
 use crate::{Log, LogError, ReplicaError, Segment, SegmentRun};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,9 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     pub(super) fn begin(&self) -> Result<(Phase<S::Run>, Step), ReplicaError> {
-        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok((Phase::Begins, Step::Idle)) };
+        let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else {
+            return Ok((Phase::Begins, Step::Idle));
+        };
         let Some(record) = record else {
             let run = self.calls(1, || self.segment.start(None))??;
             return Ok((Phase::Runs(Box::new(Running::new(run, Manifest::default(), 0))), Step::Worked));
@@ -84,12 +86,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     pub(super) fn fetch(&self, manifest: Manifest, revision: u64) -> Result<(Phase<S::Run>, Step), ReplicaError> {
-        let Some(state) = brought(self.log.blob(&manifest.blob))? else {
+        let Some(state) = self.brought(Call::Begins, self.log.blob(&manifest.blob))? else {
             return Ok((Phase::Fetches(manifest, revision), Step::Idle));
         };
         let Some(state) = state else {
             // A blob is dropped when newer ones are stored; but then there is a newer record.
-            let Some(record) = brought(self.log.get(&self.key()))? else {
+            let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else {
                 return Ok((Phase::Fetches(manifest, revision), Step::Idle));
             };
             if record.is_some_and(|record| record.revision > revision) {
@@ -98,10 +100,10 @@ impl<S: Segment, L: Log> Replica<S, L> {
             if self.looks_again() {
                 return Ok((Phase::Fetches(manifest, revision), Step::Idle));
             }
-            return Err(self.unusable(format!("there is no blob {:?}", manifest.blob)));
+            return Err(ReplicaError::Snapshot(format!("there is no blob {:?}", manifest.blob)));
         };
         if self.blob_name(manifest.input, &state) != manifest.blob {
-            return Err(self.unusable(format!("the blob {:?} is damaged", manifest.blob)));
+            return Err(ReplicaError::Snapshot(format!("the blob {:?} is damaged", manifest.blob)));
         }
         self.missing.set(Missing::default());
         let run = self.calls(manifest.input + 1, || self.segment.start(Some(&state)))??;
@@ -118,7 +120,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
 
     /// The batch that a replica needs is not there: a newer snapshot contains it, or it is lost.
     pub(super) fn trimmed(&self, running: &mut Running<S::Run>, number: u64) -> Result<Option<bool>, ReplicaError> {
-        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(Some(false)) };
+        let Some(record) = self.brought(Call::Begins, self.log.get(&self.key()))? else { return Ok(Some(false)) };
         if record.is_some_and(|record| record.revision > running.manifest.1) {
             return Ok(None);
         }
@@ -140,8 +142,13 @@ impl<S: Segment, L: Log> Replica<S, L> {
     }
 
     /// Takes a snapshot after the computed batch, if one is due. The replica that appends waits twice as long, so that
-    /// others take it.
+    /// others take it, and asks whether they have.
     pub(super) fn hold(&self, running: &mut Running<S::Run>) -> Result<(), ReplicaError> {
+        if running.active && !running.fresh {
+            let takes = running.held.is_none() && !running.stateless && running.end.is_none();
+            running.asks |= takes && self.is_old(running, running.position);
+            return Ok(());
+        }
         self.hold_behind(running, self.every(running))
     }
 
@@ -152,7 +159,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
     /// Whether a snapshot is due after the batch with which the segment has begun last.
     pub(super) fn is_due(&self, running: &Running<S::Run>) -> bool {
         let free = running.held.is_none() && !running.stateless && running.under_way() > 0;
-        free && running.begun >= running.manifest.0.input.saturating_add(self.every(running))
+        free && (!running.active || running.fresh) && self.is_old(running, running.begun)
+    }
+
+    /// Whether the newest snapshot that is known is too old for one that has this batch.
+    fn is_old(&self, running: &Running<S::Run>, number: u64) -> bool {
+        number >= running.manifest.0.input.saturating_add(self.every(running))
     }
 
     /// Takes a snapshot if the newest is this many batches old.
@@ -164,6 +176,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 return Ok(());
             };
             let input = running.position;
+            running.fresh = false;
             running.held = Some(Held { input, state, stored: None, looks: 0, looked: None, asked: false });
         }
         Ok(())
@@ -187,7 +200,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 return Ok(held.asked);
             }
             let name = self.blob_name(held.input, &held.state);
-            let stored = brought(self.log.put_blob(&name, &held.state))?.is_some();
+            let stored = self.brought(Call::Stores, self.log.put_blob(&name, &held.state))?.is_some();
             held.stored = stored.then_some(name);
             return Ok(stored);
         };
@@ -205,6 +218,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 running.manifest = (manifest, running.manifest.1 + 1);
                 running.asks = true;
                 running.held = None;
+                self.retries.end(Call::Stores);
                 Ok(true)
             }
             Err(LogError::Conflict) => {
@@ -212,21 +226,36 @@ impl<S: Segment, L: Log> Replica<S, L> {
                 Ok(false)
             }
             Err(refused @ LogError::Refused(_)) => Err(ReplicaError::Log(refused)),
-            Err(_) => Ok(false),
+            Err(error) => {
+                self.retries.failed(Call::Stores, error);
+                Ok(false)
+            }
         }
     }
 
     /// Learns the newest manifest. Drops the held snapshot if that manifest is as new.
     fn refresh(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
-        let Some(record) = brought(self.log.get(&self.key()))? else { return Ok(false) };
-        // A server that lags behind has an older one, and an application that was removed has none.
-        let Some(record) = record.filter(|record| record.revision >= running.manifest.1) else {
-            running.asks = running.manifest.1 > 0;
-            return Ok(false);
-        };
+        let Some(record) = self.brought(Call::Stores, self.log.get(&self.key()))? else { return Ok(false) };
+        match record {
+            Some(record) if record.revision >= running.manifest.1 => {
+                let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
+                running.manifest = (manifest, record.revision);
+                self.is_stored(running);
+            }
+            None if running.manifest.1 == 0 => {}
+            // A server that lags behind has an older one, and an application that was removed has none.
+            _ => return Ok(false),
+        }
         running.asks = false;
-        let manifest = postcard::from_bytes(&record.value).map_err(|error| self.unusable(error))?;
-        running.manifest = (manifest, record.revision);
+        running.fresh = self.is_old(running, running.position);
+        if running.fresh && running.under_way() == 0 {
+            self.hold(running)?;
+        }
+        Ok(true)
+    }
+
+    /// Notes what the snapshot of the newest manifest makes superfluous.
+    fn is_stored(&self, running: &mut Running<S::Run>) {
         let Manifest { input: newest, blob, before, .. } = &running.manifest.0;
         // The replica that stored the snapshot may have died before it trimmed.
         running.trim = self.options.trims.then_some(*newest);
@@ -235,13 +264,12 @@ impl<S: Segment, L: Log> Replica<S, L> {
         if let Some(late) = late.filter(|late| late != blob && Some(late) != before.as_ref()) {
             running.drops.push(late);
         }
-        Ok(true)
     }
 
     /// Drops the blobs that are older than those that are kept, and what replicas that died have left of others.
     pub(super) fn drop_old(&self, running: &mut Running<S::Run>) -> Result<bool, ReplicaError> {
         if running.sweeps {
-            let Some(names) = brought(self.log.blob_names())? else { return Ok(false) };
+            let Some(names) = self.brought(Call::Drops, self.log.blob_names())? else { return Ok(false) };
             let left = names.into_iter().filter(|name| self.is_left(name, &running.manifest.0));
             running.drops.extend(left);
             running.drops.sort_unstable();
@@ -250,7 +278,7 @@ impl<S: Segment, L: Log> Replica<S, L> {
             return Ok(true);
         }
         let Some(name) = running.drops.last() else { return Ok(false) };
-        let dropped = brought(self.log.remove_blob(name))?.is_some();
+        let dropped = self.brought(Call::Drops, self.log.remove_blob(name))?.is_some();
         if dropped {
             running.drops.pop();
         }
@@ -284,12 +312,13 @@ impl<R> Running<R> {
             doubt: false,
             counted: Instant::now(),
             silent: 0,
-            full: None,
+            rests: None,
             heard: None,
             held: None,
             stateless: false,
             manifest: (manifest, revision),
             asks: false,
+            fresh: false,
             conflict: false,
             refused: false,
             ends: Ends::default(),

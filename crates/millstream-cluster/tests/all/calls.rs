@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A log whose output edge has some room, whose server lags behind for some reads of that edge, and which counts the
 /// calls of one replica.
@@ -147,6 +147,19 @@ fn a_full_edge_is_not_flooded() {
 }
 
 #[test]
+fn a_full_edge_is_asked_less_and_less_often() {
+    let log = Counted::new(&fed(40), 3);
+    let options = Options { pace: Duration::from_millis(1), window: 1, ..Options::default() };
+    let mut replica = replica(&log, options);
+    let begun = Instant::now();
+    while log.appends.load(Ordering::Relaxed) < 3 + 10 {
+        replica.step().unwrap();
+    }
+    // Each of nine pauses is twice as long as the one before.
+    assert!(begun.elapsed() >= Duration::from_millis((1 << 9) - 1), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn one_of_the_replicas_that_do_not_append_stores_the_snapshot() {
     let log = fed(400);
     let logs = [(); 3].map(|()| Counted::new(&log, u64::MAX));
@@ -158,8 +171,9 @@ fn one_of_the_replicas_that_do_not_append_stores_the_snapshot() {
             *ended |= replica.step().unwrap() == Step::Ended;
         }
     }
-    let [_, second, third] = logs.map(|log| log.stored.load(Ordering::Relaxed));
-    assert!(second > 10 && third == 0, "the second has stored {second} times, and the third {third} times");
+    let stored = logs.map(|log| log.stored.load(Ordering::Relaxed));
+    // The first may append faster than the second follows, for a moment.
+    assert!(stored[0] <= 2 && stored[1] > 10 && stored[2] == 0, "they have stored {stored:?} times");
 }
 
 #[test]

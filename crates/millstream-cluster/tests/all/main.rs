@@ -19,6 +19,8 @@ mod membership;
 mod partition;
 #[cfg(feature = "nats")]
 mod permissions;
+#[cfg(feature = "nats")]
+mod readers;
 mod removed;
 mod replicas;
 mod reports;

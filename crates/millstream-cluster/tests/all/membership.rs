@@ -7,9 +7,10 @@ use millstream::prelude::*;
 use millstream_cluster::{
     App, Applied, Batch, Log, MemoryLog, News, OnRings, Place, PlaceState, Worked, cut, newest_snapshot, work,
 };
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// A worker, the number of its threads, and what it has told.
 struct Worker {
@@ -133,6 +134,39 @@ fn a_worker_whose_claim_had_no_answer_has_the_place() {
         assert_eq!(works.join().unwrap(), Worked::Ended);
     });
     assert_eq!(worker.told(), [News::Took(0)]);
+}
+
+/// The workers at work cannot give a sign of life while the log takes nothing.
+#[test]
+fn a_worker_waits_as_long_as_at_first_when_the_log_did_not_take_its_claim() {
+    let log = MemoryLog::default();
+    assert_eq!(app(1).apply(&log), Ok(Applied::Made));
+    let silent = Place {
+        worker: "silent".to_owned(),
+        host: "other".to_owned(),
+        process: 1,
+        beat: 1,
+        position: 0,
+        durable: 0,
+        appends: false,
+        state: PlaceState::Works,
+        waits: None,
+    };
+    log.compare_and_set("place.0", 0, &serde_json::to_vec(&silent).unwrap()).unwrap();
+    let worker = Worker::new(&log, 1);
+    let claims = Arc::<Mutex<Vec<Instant>>>::default();
+    let its = claims.clone();
+    worker.line.refuses(move |key, _| {
+        let mut claims = its.lock().unwrap();
+        claims.extend((key == "place.0").then(Instant::now));
+        claims.len() == 1
+    });
+    for (last, batch) in (0..).zip(cut(["a b".to_owned()], 1).unwrap()) {
+        log.append_if(App::INPUT, last, &batch).unwrap();
+    }
+    assert_eq!(worker.works(), Worked::Ended);
+    let claims = claims.lock().unwrap();
+    assert!(claims[1] - claims[0] >= Duration::from_secs(2), "after {:?}", claims[1] - claims[0]);
 }
 
 /// Ends the worker of a test that fails, which would wait for ever.

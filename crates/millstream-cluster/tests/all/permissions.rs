@@ -124,7 +124,8 @@ fn acts(user: &str, access: &Access, (of_admin, admin): (&Access, &JetStream)) -
             Err(error) => errors.push(error.to_string()),
         }
         let (worker, host, state) = ("w".to_owned(), "h".to_owned(), PlaceState::Diverged("it differs".to_owned()));
-        let alarm = Place { worker, host, process: 1, beat: 1, position: 0, durable: 0, appends: false, state };
+        let waits = None;
+        let alarm = Place { worker, host, process: 1, beat: 1, position: 0, durable: 0, appends: false, state, waits };
         admin.compare_and_set("place.0", 0, &serde_json::to_vec(&alarm).unwrap()).unwrap();
         note(|| Place::end_alarms(&log, 2), &mut errors);
         drop(opened(JetStream::open(access, PATIENCE))?);

@@ -4,13 +4,15 @@ use crate::line::Line;
 use crate::removed::{feed, made};
 use crate::schedules::edges;
 use crate::sums::{self, RIGHT, Sums};
+use crate::until::until;
 use millstream_cluster::{
-    App, Batch, Log, MemoryLog, Options, Place, PlaceState, Replica, ReplicaError, Segment, SegmentError, SegmentRun,
-    work,
+    App, Batch, Log, MemoryLog, News, Options, Place, PlaceState, Replica, ReplicaError, Segment, SegmentError,
+    SegmentRun, work,
 };
 use millstream_exec::{OptionsError, RunError};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 fn works<S: Segment + Clone>(segment: &S, line: &Line) -> ReplicaError {
     let app = App::read(line).unwrap().unwrap();
@@ -159,4 +161,39 @@ fn a_machine_that_lacks_what_the_rings_need_leaves_its_place_to_another_without_
         let error = works(&Lacks(lack.clone()), &Line::to(&log));
         assert_eq!((error.to_string(), state(&log)), (lack.to_string(), PlaceState::Left));
     }
+}
+
+/// Ends the worker, also that of a test that fails, which would wait for ever.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_worker_says_what_it_tries_in_vain_and_its_place_has_it() {
+    let log = made("sums");
+    let line = Line::to(&log);
+    let is_refused = Arc::new(AtomicBool::new(true));
+    let its = is_refused.clone();
+    line.refuses(move |key, _| key.starts_with("out.") && its.load(Ordering::Relaxed));
+    let (stops, told) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let says = "a snapshot is not stored: the request was lost";
+    let app = App::read(&log).unwrap().unwrap();
+    let tell = |news| told.lock().unwrap().push(news);
+    thread::scope(|scope| {
+        let works = scope.spawn(|| work(&RIGHT, &line, &app, || stops.load(Ordering::Relaxed), tell).unwrap());
+        let ends = Ends(&stops);
+        feed(&log, 0..20);
+        let waits = || Place::all(&log, 1).unwrap().remove(&0).and_then(|(place, _)| place.waits);
+        until("it is said", || waits().is_some_and(|waits| waits == says));
+        is_refused.store(false, Ordering::Relaxed);
+        until("it is over", || waits().is_none());
+        drop(ends);
+        works.join().unwrap();
+    });
+    let waiting = News::Waiting(says.to_owned());
+    assert_eq!(told.into_inner().unwrap(), [News::Took(0), waiting]);
 }

@@ -1,5 +1,6 @@
 //! A real server on this machine.
 
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -64,6 +65,14 @@ impl Server {
     pub(crate) fn again(&mut self) {
         self.child = run(&self.program, self.home.path(), self.port, &self.config);
     }
+
+    /// Starts it again with other lines of configuration.
+    #[allow(dead_code, reason = "the tests of another crate do not use it")]
+    pub(crate) fn again_with(&mut self, config: &str) {
+        config.clone_into(&mut self.config);
+        self.kill();
+        self.again();
+    }
 }
 
 impl Drop for Server {
@@ -86,4 +95,20 @@ fn run(program: &Path, home: &Path, port: u16, config: &str) -> Child {
         sleep(Duration::from_millis(10));
     }
     child
+}
+
+/// Asks the server for what no client of a log asks for.
+#[allow(dead_code, reason = "the tests of another crate do not use it")]
+pub(crate) fn request(server: &Server, subject: &str, asks: &str) {
+    let mut client = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let size = asks.len();
+    write!(
+        client,
+        "CONNECT {{\"verbose\":false}}\r\nSUB _INBOX.test 1\r\nPUB {subject} _INBOX.test {size}\r\n{asks}\r\n"
+    )
+    .unwrap();
+    let mut lines = BufReader::new(client).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("MSG ")));
+    let answer = lines.next().unwrap();
+    assert!(!answer.contains("\"error\":"), "{answer}");
 }

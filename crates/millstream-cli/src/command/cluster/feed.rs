@@ -18,8 +18,10 @@ use std::time::{Duration, Instant};
 
 /// The longest line with its end: servers take messages of up to 1 MiB.
 const LONGEST: usize = 768 << 10;
-/// The time between two looks at a full edge, or at servers that do not answer.
+/// The time between two looks at servers that do not answer, and the first one at a full edge.
 const LOOKS_AGAIN: Duration = Duration::from_millis(20);
+/// The longest time between two looks at a full edge. Each sends it the whole batch.
+const LOOKS_LATER: Duration = Duration::from_millis(500);
 /// The time after which a message reports a wait.
 const SOON: Duration = Duration::from_secs(1);
 /// What makes room in a full edge.
@@ -208,6 +210,7 @@ impl Feeds<'_> {
         let rest = self.kept.split_off(end);
         let text = Bytes::from(std::mem::replace(&mut self.kept, rest));
         let (feeder, waits) = (self.feeder.as_mut().ok_or(FeedError::Ended(self.had))?, &mut *self.waits);
+        waits.next = LOOKS_AGAIN;
         let mut waited = false;
         let appended = feeder.append(text, &mut |wait| {
             waited = true;
@@ -228,6 +231,8 @@ fn line_ends(text: &[u8]) -> usize {
 pub(super) struct Waits {
     /// When the pauses that are not over began.
     since: Option<Instant>,
+    /// How long the next pause for a full edge is.
+    next: Duration,
     said: bool,
     presence: Presence,
     log: JetStream,
@@ -238,7 +243,7 @@ pub(super) struct Waits {
 impl Waits {
     pub(super) fn new(log: &JetStream, interrupts: &Interrupts, complaints: &Complaints) -> Self {
         let (log, interrupts, complaints) = (log.clone(), interrupts.clone(), complaints.clone());
-        Waits { since: None, said: false, presence: Presence::new(), log, interrupts, complaints }
+        Waits { since: None, next: LOOKS_AGAIN, said: false, presence: Presence::new(), log, interrupts, complaints }
     }
 
     /// Prints once what the feeder waits for, if that takes long, and pauses. Returns false after a signal, and if the
@@ -256,7 +261,13 @@ impl Waits {
                 FeedWait::Unavailable(why) => format!("waiting for the servers: {why}"),
             });
         }
-        thread::sleep(LOOKS_AGAIN);
+        thread::sleep(match wait {
+            FeedWait::Full => {
+                let later = (self.next * 2).min(LOOKS_LATER);
+                std::mem::replace(&mut self.next, later)
+            }
+            FeedWait::Unavailable(_) => LOOKS_AGAIN,
+        });
         self.interrupts.first().is_none() && !self.is_removed()
     }
 

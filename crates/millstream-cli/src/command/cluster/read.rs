@@ -20,6 +20,9 @@ const AT_ONCE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long the servers may be silent without a message.
 const SOON: Duration = Duration::from_secs(2);
+/// An edge that is shorter than it was for this long has lost batches. A server that the network has cut off from the
+/// others may take itself for the leader for up to twenty seconds.
+const LOST: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Read {
@@ -158,17 +161,24 @@ impl Reading<'_> {
         let Some(path) = &self.read.position else { return Ok(None) };
         let (app, from) = (&self.read.servers.access.app, self.read.from.unwrap_or(1));
         let position = Position::open(path, app, from, self.complaints).map_err(|unfit| self.unfit(unfit))?;
-        let begun = Instant::now();
+        let (mut quiet, mut short) = (Silence::new(), None);
         // An old copy of the edge may answer first.
         while position.has_begun() && self.interrupts.first().is_none() {
-            match self.log.last(App::OUTPUT) {
-                Ok(last) if last + 1 >= position.next() => break,
-                Ok(last) if begun.elapsed() > SOON => {
-                    return Err(self.is_another(&position, &format!("the edge ends with batch {last}")));
+            let had = position.next() - 1;
+            let why = match self.log.last(App::OUTPUT) {
+                Ok(last) if last >= had => break,
+                Ok(last) if short.get_or_insert_with(Instant::now).elapsed() > LOST => {
+                    return Err(self.is_short(&position, last));
                 }
-                Ok(_) | Err(LogError::Unavailable(_)) => std::thread::sleep(PAUSE),
+                Ok(last) => format!("the edge ends with batch {last}, and had batch {had}"),
+                Err(LogError::Unavailable(why)) => {
+                    short = None;
+                    why
+                }
                 Err(error) => return Err(log_failed(&error, self.complaints)),
-            }
+            };
+            self.is_there(&mut quiet, Some(why))?;
+            std::thread::sleep(PAUSE);
         }
         Ok(Some(position))
     }
@@ -186,6 +196,17 @@ impl Reading<'_> {
              remove {file} to read it from its beginning"
         ));
         Outcome::WrongUse
+    }
+
+    /// Says that the edge has lost batches that were printed, as a worker says it of its edges.
+    fn is_short(&self, position: &Position, last: u64) -> Outcome {
+        let (file, had) = (position.shown(), position.next() - 1);
+        self.complaints.complain(&format!(
+            "--position: the edge ends with batch {last}, and had batch {had}, which {file} notes: its servers have \
+             lost the batches between, or the application was removed and made again; once it has them again, go on; \
+             or remove {file} to read it from its beginning"
+        ));
+        Outcome::InputOrOutputFailed
     }
 
     /// Says which batches were dropped. That is an error, except at the beginning of a reader that asked for none.

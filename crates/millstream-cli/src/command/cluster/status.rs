@@ -131,6 +131,11 @@ impl Seen {
             let (state, Place { position, durable, host, process, .. }) = (self.state(rank, place), place);
             let _ = writeln!(text, "{rank:>7}  {state:<8}{position:>10}  {durable:>10}  {lag:>10}  {host} {process}");
         }
+        for rank in &self.alive {
+            if let Some(why) = self.places.get(rank).and_then(|place| place.waits.as_ref()) {
+                let _ = writeln!(text, "waiting: replica {rank}: {}", one_line(why));
+            }
+        }
         for (rank, why) in self.places.iter().filter_map(|(rank, place)| Some((rank, Alarm::of(place)?))) {
             let _ = writeln!(text, "alarm: replica {rank}: {}", one_line(why));
         }
@@ -157,6 +162,7 @@ impl Seen {
                     "host": place.host,
                     "process": place.process,
                     "worker": place.worker,
+                    "waits": place.waits,
                     "alarm": Alarm::of(place),
                 })
             })
@@ -178,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alarm_has_one_line() {
+    fn an_alarm_has_one_line_and_so_has_what_a_worker_waits_for() {
         let why = "stage \"sum\", number 2: assertion `left == right` failed\n  left: 1\n right: 2";
         let place = Place {
             worker: "w".to_owned(),
@@ -189,13 +195,21 @@ mod tests {
             durable: 2,
             appends: true,
             state: PlaceState::Failed(why.to_owned()),
+            waits: None,
         };
         let (program, stages) = ("sums".to_owned(), vec![]);
         let app = App { program, stages, replicas: 1, copies: 1, capacity: 9, snapshot_every: 4 };
         let input = EdgeState { first: 1, last: 3, entries: 3, bytes: 9, capacity: 9, leader: None };
         let (output, places) = (input.clone(), BTreeMap::from([(0, place)]));
-        let text = Seen { app, input, output, snapshot: None, places, alive: vec![] }.text();
+        let mut seen = Seen { app, input, output, snapshot: None, places, alive: vec![] };
         let alarm = "alarm: replica 0: stage \"sum\", number 2: assertion `left == right` failed; left: 1; right: 2";
-        assert_eq!(text.lines().last(), Some(alarm));
+        assert_eq!(seen.text().lines().last(), Some(alarm));
+        let place = seen.places.get_mut(&0).unwrap();
+        (place.state, place.waits) = (PlaceState::Works, Some("a snapshot is not stored: no room".to_owned()));
+        let waits = "waiting: replica 0: a snapshot is not stored: no room";
+        // What a dead one has tried does not count.
+        assert!(!seen.text().contains(waits));
+        seen.alive.push(0);
+        assert_eq!(seen.text().lines().last(), Some(waits));
     }
 }

@@ -8,7 +8,9 @@ use crate::interrupts::Interrupts;
 use crate::message::{Complaints, one_line, say_no_shards, say_own};
 use crate::outcome::Outcome;
 use crate::panics;
-use millstream_cluster::{App, JetStream, LogError, News, ReplicaError, Segment, SegmentError, Worked, work};
+use millstream_cluster::{
+    App, BatchError, JetStream, LogError, News, ReplicaError, Segment, SegmentError, Worked, work,
+};
 use millstream_core::Plan;
 use millstream_exec::{Rings, RunError};
 
@@ -109,6 +111,7 @@ impl Knows {
         let tell = |news: News| {
             let news = match news {
                 News::Waits => WAITS.to_owned(),
+                News::Waiting(why) => format!("waiting for the servers: {why}"),
                 News::Silent(rank) => {
                     format!("the worker of replica {rank} is silent: this worker takes its place")
                 }
@@ -161,6 +164,12 @@ fn stopped_by(error: &ReplicaError) -> Outcome {
         // The servers, or the size of the input's batches, have to be changed.
         ReplicaError::Log(LogError::TooLarge { .. }) => Outcome::WrongUse,
         ReplicaError::Removed | ReplicaError::Other(_) => Outcome::WrongUse,
+        // What another version has written, or another program.
+        ReplicaError::Batch {
+            cause: BatchError::Other | BatchError::Type { .. } | BatchError::Unreadable(_), ..
+        }
+        | ReplicaError::Manifest { .. } => Outcome::WrongUse,
+        ReplicaError::Batch { cause: BatchError::Unwritable { .. }, .. } => Outcome::PipelineFailed,
         ReplicaError::Segment(_) => Outcome::PipelineFailed,
         _ => Outcome::InputOrOutputFailed,
     }
@@ -209,7 +218,14 @@ mod tests {
     fn the_unit_starts_a_worker_again_only_where_that_can_help() {
         let cause = "it failed".to_owned().into();
         let failed = RunError::Stage { stage: "count".to_owned(), number: None, cause };
+        let of_batch = |cause| ReplicaError::Batch { edge: "in".to_owned(), number: 1, cause };
+        let (key, why) = ("snapshot.out".to_owned(), "another format".to_owned());
         let cases = [
+            (of_batch(BatchError::Other), 2),
+            (of_batch(BatchError::Type { expected: "u64" }), 2),
+            (of_batch(BatchError::Unreadable("no number".to_owned())), 2),
+            (of_batch(BatchError::Unwritable { first: 1, why: "no number".to_owned() }), 3),
+            (ReplicaError::Manifest { key, why }, 2),
             (ReplicaError::Diverged { edge: "out".to_owned(), number: 1, ours: 1, theirs: 2 }, 4),
             (ReplicaError::Segment(unfit()), 2),
             (ReplicaError::Removed, 2),
@@ -223,6 +239,8 @@ mod tests {
             assert!(prevented().contains(&code), "{error}");
         }
         let passing = [
+            of_batch(BatchError::Damaged),
+            ReplicaError::Snapshot("the blob \"out.1\" is damaged".to_owned()),
             ReplicaError::Log(LogError::Refused("no right".to_owned())),
             ReplicaError::Segment(SegmentError::Run(RunError::Spawn("no thread".to_owned()))),
         ];
