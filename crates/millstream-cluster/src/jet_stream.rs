@@ -26,7 +26,7 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{Context, kv, object_store};
 use bell::Bell;
-use blobs::Upload;
+use blobs::{Download, Upload};
 use bytes::Bytes;
 use reader::Reader;
 use said::Said;
@@ -66,6 +66,8 @@ pub struct JetStream {
     found: Mutex<Option<Instant>>,
     /// The blob that is being stored.
     upload: Mutex<Option<Upload>>,
+    /// The blob that is being read.
+    download: Mutex<Option<Download>>,
 }
 
 impl Clone for JetStream {
@@ -82,6 +84,7 @@ impl Clone for JetStream {
             readers: Mutex::default(),
             found: Mutex::default(),
             upload: Mutex::default(),
+            download: Mutex::default(),
         }
     }
 }
@@ -120,8 +123,8 @@ impl JetStream {
     ) -> Self {
         let (app, url) = (access.app.clone(), access.shown_url());
         let (runtime, bell, readers) = (Arc::new(runtime), Arc::default(), Mutex::default());
-        let (found, upload) = (Mutex::default(), Mutex::default());
-        JetStream { runtime, context, app, url, records, blobs, said, bell, readers, found, upload }
+        let (found, upload, download) = (Mutex::default(), Mutex::default(), Mutex::default());
+        JetStream { runtime, context, app, url, records, blobs, said, bell, readers, found, upload, download }
     }
 
     /// The state of an edge.
@@ -193,12 +196,8 @@ impl JetStream {
 
     /// Waits for an answer, but no longer than [`ANSWER`].
     fn ask<T>(&self, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
-        self.ask_within(ANSWER, asking)
-    }
-
-    fn ask_within<T>(&self, most: Duration, asking: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
-        let answered = self.runtime.block_on(async { tokio::time::timeout(most, asking).await });
-        let late = || LogError::Unavailable(format!("no answer from {} within {} s", self.url, most.as_secs()));
+        let answered = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asking).await });
+        let late = || LogError::Unavailable(format!("no answer from {} within {} s", self.url, ANSWER.as_secs()));
         let answered = answered.unwrap_or_else(|_| Err(late()));
         answered.map_err(|error| self.said.explains(error))
     }

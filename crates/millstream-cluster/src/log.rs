@@ -83,7 +83,7 @@ pub trait Log {
     ///
     /// # Errors
     ///
-    /// If the log cannot be reached.
+    /// If the log cannot be reached, or not all of them are read yet: the same call again goes on.
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError>;
 
     /// Drops the bytes of this name, if there are any, and what is left of a [`put_blob`](Log::put_blob) that was not

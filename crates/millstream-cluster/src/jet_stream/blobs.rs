@@ -8,7 +8,9 @@ use super::{ANSWER, JetStream};
 use crate::LogError;
 use async_nats::header::NATS_ROLLUP;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::object_store::{DeleteErrorKind, GetErrorKind, InfoErrorKind, ObjectInfo, ObjectOptions};
+use async_nats::jetstream::object_store::{
+    DeleteErrorKind, GetErrorKind, InfoErrorKind, Object, ObjectInfo, ObjectOptions,
+};
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
@@ -39,6 +41,15 @@ pub(super) struct Upload {
     last: u64,
     /// Whether the next part had no answer, so that it may be there.
     doubt: bool,
+}
+
+/// A blob of which not all is read yet.
+pub(super) struct Download {
+    name: String,
+    object: Object,
+    bytes: Vec<u8>,
+    /// When something of it came last.
+    came: Instant,
 }
 
 impl Upload {
@@ -167,26 +178,45 @@ impl JetStream {
         })
     }
 
+    /// Reads a blob for as long as a call may take; the next call goes on.
     pub(super) fn read_blob(&self, name: &str) -> Result<Option<Vec<u8>>, LogError> {
-        let object = self.ask(async {
-            match self.blobs.get(name).await {
-                Ok(object) => Ok(Some(object)),
-                Err(error) if error.kind() == GetErrorKind::NotFound => Ok(None),
-                Err(error) => Err(unavailable(&error)),
+        let begun = Instant::now();
+        let mut download = self.download.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = match download.take().filter(|under_way| under_way.name == name) {
+            Some(under_way) => under_way,
+            None => {
+                let object = self.ask(async {
+                    match self.blobs.get(name).await {
+                        Ok(object) => Ok(Some(object)),
+                        Err(error) if error.kind() == GetErrorKind::NotFound => Ok(None),
+                        Err(error) => Err(unavailable(&error)),
+                    }
+                })?;
+                let Some(object) = object else { return Ok(None) };
+                let bytes = Vec::with_capacity(object.info().size);
+                Download { name: name.to_owned(), object, bytes, came: begun }
             }
-        })?;
-        let Some(mut object) = object else { return Ok(None) };
-        let mut bytes = Vec::with_capacity(object.info().size);
+        };
+        let size = under_way.object.info().size;
         loop {
-            // However slow the line is: it is enough that something comes.
-            let read = self.ask_within(NEXT_PART, async {
-                let read = object.read_buf(&mut bytes).await;
-                read.map_err(|error| unavailable(&error))
-            })?;
-            if read == 0 {
+            let read = self.ask(async { Ok(under_way.object.read_buf(&mut under_way.bytes).await) });
+            let error = match read {
                 // A server that lags behind may not have all of its parts yet.
-                return Ok((bytes.len() >= object.info().size).then_some(bytes));
-            }
+                Ok(Ok(0)) => return Ok((under_way.bytes.len() >= size).then_some(under_way.bytes)),
+                Ok(Ok(_)) => {
+                    under_way.came = Instant::now();
+                    if begun.elapsed() <= ANSWER {
+                        continue;
+                    }
+                    LogError::Unavailable(format!("{} of {size} bytes of a blob are read", under_way.bytes.len()))
+                }
+                Ok(Err(error)) => return Err(unavailable(&error)),
+                // However slow the line is: it is enough that something comes.
+                Err(error) if under_way.came.elapsed() >= NEXT_PART => return Err(error),
+                Err(error) => error,
+            };
+            *download = Some(under_way);
+            return Err(error);
         }
     }
 

@@ -56,8 +56,8 @@ impl Retries {
             other => other.to_string(),
         };
         let (mut failed, last) = (self.0.borrow_mut(), Instant::now());
-        // An upload says each time how much of it is stored: as long as that changes, it goes on.
-        let goes_on = |before: &Failed| call == Call::Stores && before.why != why;
+        // A snapshot on its way says each time how much of it is there: as long as that changes, it goes on.
+        let goes_on = |before: &Failed| matches!(call, Call::Begins | Call::Stores) && before.why != why;
         let since = failed.get(&call).filter(|before| !goes_on(before)).map_or(last, |before| before.since);
         failed.insert(call, Failed { since, last, why });
     }
