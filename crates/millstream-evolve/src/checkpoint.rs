@@ -44,8 +44,10 @@ impl Checkpoint {
             |old: &Path| fs::remove_file(old).map_err(EvolveError::io(format!("cannot remove {}", old.display())));
         let failed = || EvolveError::io(format!("cannot write the checkpoint {}", path.display()));
         create(dir).map_err(failed())?;
+        let others: Vec<_> = all(dir)?.into_iter().filter(|other| *other != path).collect();
+        let is_later = |other: &&PathBuf| round_of(other) > Some(self.round);
         // They go first: after a kill in between, the last one is not of the population that was given up.
-        all(dir)?.iter().filter(|other| round_of(other) > Some(self.round)).try_for_each(|later| remove(later))?;
+        others.iter().filter(is_later).try_for_each(|later| remove(later))?;
         let written = || {
             let beside = path.with_extension("unfinished");
             let mut file = File::create(&beside)?;
@@ -55,9 +57,8 @@ impl Checkpoint {
             File::open(dir)?.sync_all()
         };
         written().map_err(failed())?;
-        let all = all(dir)?;
-        let before = all.iter().rfind(|other| round_of(other) < Some(self.round));
-        all.iter().filter(|other| **other != path && Some(*other) != before).try_for_each(|old| remove(old))
+        let before = others.iter().rfind(|other| round_of(other) < Some(self.round));
+        others.iter().filter(|other| !is_later(other) && Some(*other) != before).try_for_each(|old| remove(old))
     }
 
     /// The last whole checkpoint of a directory; `None` if it has no checkpoint.
