@@ -131,6 +131,7 @@ impl JetStream {
         }
         Ok(entries)
     }
+
     /// Entries by number, asked for one by one.
     fn look(&self, edge: &str, first: u64, most: usize) -> Result<Looked, LogError> {
         let (head, begins, ends) = self.ask(async {

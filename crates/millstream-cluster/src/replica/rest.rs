@@ -1,4 +1,4 @@
-//! Pauses of a replica whose output edge is full.
+//! Pauses of a replica whose output edge is full, or does not answer.
 
 use std::time::{Duration, Instant};
 

@@ -6,10 +6,13 @@ use crate::schedules::edges;
 use crate::server::Server;
 use crate::sums::{self, RIGHT};
 use crate::until::until;
-use millstream_cluster::{Access, App, Batch, JetStream, Log, LogError, Login, Options, Replica, Step, Streams, cut};
+use millstream_cluster::{
+    Access, App, Batch, Entry, JetStream, Log, LogError, Login, Options, Replica, Step, Streams, cut,
+};
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -202,13 +205,18 @@ fn a_slow_line_brings_as_many_batches_at_once_as_it_can() {
     // A megabyte a second: all of them take longer than an answer may.
     let line = Line::slow_to(server.port, Duration::from_micros(1));
     let slow = JetStream::open(&access(line.port), patience).unwrap();
-    let next = Cell::new(1);
+    read_all(1..=20, batch.len(), |next| slow.read_from("in", next, 64).unwrap_or_default());
+}
+
+/// Reads the entries of these numbers, each of which has this length.
+fn read_all(numbers: RangeInclusive<u64>, length: usize, read: impl Fn(u64) -> Vec<Entry>) {
+    let next = Cell::new(*numbers.start());
     until("all batches", || {
-        for entry in slow.read_from("in", next.get(), 64).unwrap_or_default() {
-            assert_eq!((entry.number, entry.bytes.len()), (next.get(), batch.len()));
+        for entry in read(next.get()) {
+            assert_eq!((entry.number, entry.bytes.len()), (next.get(), length));
             next.set(next.get() + 1);
         }
-        next.get() > 20
+        next.get() > *numbers.end()
     });
 }
 
@@ -233,14 +241,7 @@ fn a_server_sends_some_megabytes_ahead_of_a_reader_and_no_more() {
         carried() - before.replace(carried()) < 100_000
     });
     assert!(carried() < 30_000_000, "{} bytes", carried());
-    let next = Cell::new(3);
-    until("all batches", || {
-        for entry in reader.read_from("in", next.get(), 64).unwrap() {
-            assert_eq!((entry.number, entry.bytes.len()), (next.get(), batch.len()));
-            next.set(next.get() + 1);
-        }
-        next.get() > 120
-    });
+    read_all(3..=120, batch.len(), |next| reader.read_from("in", next, 64).unwrap());
 }
 
 #[test]
