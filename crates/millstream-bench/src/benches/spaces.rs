@@ -67,11 +67,15 @@ impl Programs {
     }
 }
 
+fn sentences(setting: &Setting) -> Text {
+    let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
+    Text::sentences(setting.items(lines, 400_000))
+}
+
 /// A file of long lines to nowhere.
 pub(crate) fn long(setting: &Setting) -> Result<Results, Failure> {
     let programs = Programs::new(setting)?;
-    let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
-    let text = Text::sentences(setting.items(lines, 400_000));
+    let text = sentences(setting);
     let speed = from_file(setting, &programs, &text, "speed", &RIVALS)?;
     let counters = programs.counters(&text)?;
     let counters = if counters.is_empty() { Results::left_out("processor.std-baseline") } else { costs(counters) };
@@ -103,8 +107,7 @@ pub(crate) fn short(setting: &Setting) -> Result<Results, Failure> {
 /// The same between two pipes, and after `yes`.
 pub(crate) fn pipe(setting: &Setting) -> Result<Results, Failure> {
     let programs = Programs::new(setting)?;
-    let lines = if setting.effort == Effort::Full { 4_000_000 } else { 1_000_000 };
-    let text = Text::sentences(setting.items(lines, 400_000));
+    let text = sentences(setting);
     let (file, bytes, expected) = (text.file()?, text.bytes(), text.hash(headed));
     let cat = |chain: Chain| chain.then("cat", [""; 0]);
     let front = || cat(Chain::reading(&file));
