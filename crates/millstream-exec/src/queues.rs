@@ -22,6 +22,7 @@ mod deploy;
 mod handle;
 mod keyed;
 mod message;
+mod pauses;
 mod queue_shape;
 mod route;
 mod sink;

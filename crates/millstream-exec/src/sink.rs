@@ -15,4 +15,4 @@ pub use closure::{Each, Fold, OnPause, each, fold};
 pub use collecting::{Collect, CollectSlots, Last, collect, collect_slots, last};
 pub use millstream_core::{Sink, SinkResult};
 pub use output::{Output, WithOutput, with_output};
-pub(crate) use pauses::{PausesBetweenValues, SinkPauses};
+pub(crate) use pauses::SinkPauses;

@@ -1,8 +1,9 @@
 use super::control::Activity;
 use super::message::Queue;
+use super::pauses::PausesBetweenValues;
 use super::queue_shape::QueueShape;
 use super::wiring::Work;
-use crate::sink::{PausesBetweenValues, Sink};
+use crate::sink::Sink;
 use crate::sink_tasklet::{Left, Seen};
 use millstream_core::failure::fail;
 use millstream_core::{SequenceNumber, ToOwnedItem};
