@@ -9,20 +9,28 @@ use millstream_jq::{Cell, Cells, Expression, Fields, Outputs, Scalar, check_valu
 use std::sync::Arc;
 
 /// How a source reads its blocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) format: Format,
     /// The number of what takes the rows that fail.
     pub(crate) dead: usize,
-    /// Whether the types were sampled, and not declared.
-    pub(crate) is_sampled: bool,
+    /// The declared types; those of other columns are sampled.
+    pub(crate) declared: Option<Arc<Columns>>,
     /// Whether its files are followed, of which each has the header again.
     pub(crate) is_followed: bool,
 }
 
+impl Reading {
+    /// A type that is to be declared for a column, unless the column's is declared.
+    fn advised(&self, column: &Column, wider: String) -> Option<String> {
+        let is_declared = |declared: &Arc<Columns>| declared.all.iter().any(|other| other.name == column.name);
+        (!self.declared.as_ref().is_some_and(is_declared)).then_some(wider)
+    }
+}
+
 /// The rows of a block. `stage` is the name for those that fail.
-pub(crate) fn rows(raw: &Raw, reading: Reading, stage: &Arc<str>) -> Rows {
-    let Reading { format, dead, is_sampled, .. } = reading;
+pub(crate) fn rows(raw: &Raw, reading: &Reading, stage: &Arc<str>) -> Rows {
+    let Reading { format, dead, .. } = *reading;
     let rows = Rows {
         file: raw.file.clone(),
         form: Form::Lines,
@@ -40,7 +48,7 @@ pub(crate) fn rows(raw: &Raw, reading: Reading, stage: &Arc<str>) -> Rows {
         }
         (Format::Json, Some(columns)) => {
             let all = Rows { form: Form::Json, at: lines(raw), ..rows };
-            fitting(all, columns, is_sampled, stage)
+            fitting(all, columns, reading, stage)
         }
         (Format::Table(separator), Some(columns)) => table(raw, rows, (separator, columns), reading, stage),
         (Format::Table(_), None) => rows,
@@ -80,7 +88,7 @@ fn valid(mut rows: Rows, stage: &Arc<str>) -> Rows {
 }
 
 /// JSON rows whose fields have the types.
-fn fitting(rows: Rows, columns: &Arc<Columns>, is_sampled: bool, stage: &Arc<str>) -> Rows {
+fn fitting(rows: Rows, columns: &Arc<Columns>, reading: &Reading, stage: &Arc<str>) -> Rows {
     let mut object = vec![b'{'];
     for (n, column) in columns.all.iter().enumerate() {
         if n > 0 {
@@ -118,7 +126,7 @@ fn fitting(rows: Rows, columns: &Arc<Columns>, is_sampled: bool, stage: &Arc<str
                     Cell::Scalar(Scalar::Decimal(..) | Scalar::Float(_)) | Cell::Unknown => "float".to_owned(),
                     _ => "any".to_owned(),
                 };
-                Err((format!(".{}", column.name), misfit_of(column, &found, is_sampled.then_some(wider))))
+                Err((format!(".{}", column.name), misfit_of(column, &found, reading.advised(column, wider))))
             })
         });
         match fits {
@@ -176,7 +184,7 @@ fn shown(scalar: &Scalar<'_>) -> String {
 }
 
 /// The rows of a table whose cells have the types.
-fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>), reading: Reading, stage: &Arc<str>) -> Rows {
+fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>), reading: &Reading, stage: &Arc<str>) -> Rows {
     let (separator, columns) = of;
     let split = Split::of(&raw.block, raw.skip, separator);
     let text =
@@ -234,7 +242,7 @@ fn table(raw: &Raw, rows: Rows, of: (u8, &Arc<Columns>), reading: Reading, stage
             _ => "text".to_owned(),
         };
         let found = format!("{:?}", String::from_utf8_lossy(cell));
-        let why = misfit_of(column, &found, reading.is_sampled.then_some(wider));
+        let why = misfit_of(column, &found, reading.advised(column, wider));
         dead.push(FailedRow { path: format!(".{}", columns.all[*n].name), ..all.dead(stage, &row, why) });
     }
     (all.at, all.dead) = (at, dead);

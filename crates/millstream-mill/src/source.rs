@@ -1,13 +1,15 @@
 //! A source of a text, and its files as blocks of whole rows.
 
 mod first_rows;
+mod next_files;
 
 use crate::columns::Columns;
 use crate::raw::{Format, Raw};
 use crate::table::{TableRows, cells_of, is_open, row_ends, without_end};
-use first_rows::{mark_length, names_of, rows_of, sampled_fields, typed};
+use first_rows::{are_names, declared_first, mark_length, names_of, rows_of, sampled_fields};
 use millstream_core::text::{Block, Lines};
 use millstream_io::{Failure, Framing, WholeBlocks};
+use next_files::Begins;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Read};
@@ -39,6 +41,7 @@ pub struct SourceOf {
 pub struct RowBlocks {
     blocks: Box<dyn Iterator<Item = Block> + Send>,
     failure: Failure,
+    begins: Begins,
 }
 
 impl std::fmt::Debug for RowBlocks {
@@ -82,8 +85,9 @@ impl SourceOf {
     }
 
     fn cut(&self, input: impl Read + Send + 'static, longest: usize, even: bool, from: &FilePlace) -> RowBlocks {
-        let input: Box<dyn Read + Send> = Box::new(input);
-        match self.format {
+        let begins = Begins::default();
+        let input: Box<dyn Read + Send> = if self.follow { Box::new(begins.noted(input)) } else { Box::new(input) };
+        let blocks = match self.format {
             Format::Table(separator) => {
                 let header = u64::from(from.offset > 0);
                 kept(WholeBlocks::of(input, TableRows(separator)).after(from.rows + header, from.offset), longest, even)
@@ -91,20 +95,21 @@ impl SourceOf {
             Format::Json | Format::Lines => {
                 kept(WholeBlocks::of(input, Lines).after(from.rows, from.offset), longest, even)
             }
-        }
+        };
+        RowBlocks { begins, ..blocks }
     }
 }
 
 fn kept<K: Framing>(blocks: WholeBlocks<Box<dyn Read + Send>, K>, longest: usize, even: bool) -> RowBlocks {
     let blocks = blocks.longest(longest);
     let failure = blocks.failure();
-    RowBlocks { blocks: if even { Box::new(blocks.even()) } else { Box::new(blocks) }, failure }
+    if even { RowBlocks::of(blocks.even(), failure) } else { RowBlocks::of(blocks, failure) }
 }
 
 impl RowBlocks {
     /// Blocks that were cut before, as by [`SourceOf::blocks`], and where it is kept why they end early.
     pub fn of(blocks: impl Iterator<Item = Block> + Send + 'static, failure: Failure) -> Self {
-        RowBlocks { blocks: Box::new(blocks), failure }
+        RowBlocks { blocks: Box::new(blocks), failure, begins: Begins::default() }
     }
 
     /// Where the error is kept that ends them.
@@ -128,14 +133,20 @@ pub struct FileBlocks {
     file: Arc<str>,
     blocks: Box<dyn Iterator<Item = Block> + Send>,
     failure: Failure,
+    /// Where further files begin, from where the blocks do.
+    begins: Begins,
+    /// The bytes of the file before the blocks.
+    before: u64,
     /// The blocks that were read for the sample.
     waiting: VecDeque<Block>,
     columns: Option<Arc<Columns>>,
     sample: usize,
     /// Whether more may come at any time, so that a sample takes only the rows that are there.
     follow: bool,
-    /// `None` once the header is known.
-    declared: Option<Option<Columns>>,
+    /// The declared types.
+    declared: Option<Columns>,
+    /// Whether nothing was found out about the rows yet.
+    is_new: bool,
     skip: usize,
     /// The bytes that were passed on.
     offset: u64,
@@ -158,7 +169,7 @@ impl FileBlocks {
 
     /// As [`new`](FileBlocks::new), from a place of the file on, to which these blocks have come already.
     pub fn from_place(of: &SourceOf, source: usize, file: &str, blocks: RowBlocks, place: FilePlace) -> Self {
-        let RowBlocks { blocks, failure } = blocks;
+        let RowBlocks { blocks, failure, begins } = blocks;
         let FilePlace { offset, rows, columns } = place;
         FileBlocks {
             source,
@@ -166,12 +177,15 @@ impl FileBlocks {
             file: file.into(),
             blocks,
             failure,
+            begins,
+            before: offset,
             waiting: VecDeque::new(),
             columns,
             sample: of.sample,
             follow: of.follow,
             // The header was in the first block, and so was the sample.
-            declared: (offset == 0).then(|| of.columns.clone()),
+            is_new: offset == 0,
+            declared: of.columns.clone(),
             skip: 0,
             offset,
             rows,
@@ -233,30 +247,33 @@ impl FileBlocks {
     }
 
     /// Finds out the columns. Returns whether the file can be read.
-    fn begin(&mut self, declared: Option<Columns>) -> Result<(), String> {
-        if let Format::Json = self.format {
-            self.wait_for(1);
-            self.skip = self.waiting.front().map_or(0, |first| mark_length(first));
-        }
-        match (self.format, declared) {
+    fn begin(&mut self) -> Result<(), String> {
+        match (self.format, &self.declared) {
             (Format::Lines, _) => {}
-            (Format::Json, Some(declared)) => self.columns = Some(Arc::new(declared)),
+            (Format::Json, Some(declared)) => self.columns = Some(Arc::new(declared.clone())),
             (Format::Json, None) if self.sample == 0 => {}
             (Format::Json, None) => {
                 self.wait_for_sample(0);
                 let sampled = Arc::new(sampled_fields(&self.waiting, self.sample));
                 (self.columns, self.sampled) = (Some(sampled.clone()), Some(sampled));
             }
-            (Format::Table(separator), declared) => return self.header(separator, declared),
+            (Format::Table(separator), _) => return self.header(separator),
         }
         Ok(())
     }
 
-    fn header(&mut self, separator: u8, declared: Option<Columns>) -> Result<(), String> {
-        match declared {
-            Some(_) => self.wait_for(1),
-            None => self.wait_for_sample(1),
+    /// Whether the next block is the first one of a further file.
+    fn is_next_file(&mut self) -> bool {
+        if self.follow && self.waiting.is_empty() {
+            self.waiting.extend(self.blocks.next());
         }
+        // What is noted here was read before that block.
+        self.begins.pass(self.offset.saturating_sub(self.before)) && !self.waiting.is_empty()
+    }
+
+    /// Finds out the columns of a table, or of a further one of a followed name.
+    fn header(&mut self, separator: u8) -> Result<(), String> {
+        self.wait_for(1);
         // An empty line is no row, and no header either.
         let is_filled = |byte: &u8| !matches!(byte, b'\r' | b'\n');
         let mut mark = self.waiting.front().map_or(0, |first| mark_length(first));
@@ -264,47 +281,76 @@ impl FileBlocks {
             self.offset += self.waiting.pop_front().map_or(0, |block| block.len() as u64);
             mark = 0;
         }
+        self.begins.pass(self.offset - self.before);
+        let known = self.columns.clone();
         let Some(first) = self.waiting.front() else { return Ok(()) };
         let Some(begin) = first[mark..].iter().position(is_filled).map(|at| mark + at) else {
             // It has no header yet.
             self.waiting.clear();
-            self.offset = 0;
-            self.declared = Some(declared);
+            if known.is_none() {
+                (self.offset, self.is_new) = (0, true);
+            }
             return Ok(());
         };
-        self.skip = row_ends(&first[begin..], separator).next().map_or(first.len(), |length| begin + length);
-        let line = &first[begin..self.skip];
-        if is_open(line, separator) {
-            return Err("a quote in the header is not closed".to_owned());
-        }
-        let line = without_end(line);
-        let names = names_of(line, separator)?;
+        let end = row_ends(&first[begin..], separator).next().map_or(first.len(), |length| begin + length);
+        let line = without_end(&first[begin..end]);
+        let names = match &known {
+            Some(known) if !are_names(line, separator, known) => {
+                // As of a file that was emptied, and whose writer goes on without a header.
+                self.skip = begin;
+                known.all.iter().map(|column| column.name.clone()).collect()
+            }
+            _ if is_open(&first[begin..end], separator) => {
+                return Err("a quote in the header is not closed".to_owned());
+            }
+            _ => {
+                self.skip = end;
+                names_of(line, separator)?
+            }
+        };
         if let Some(twice) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name)) {
             return Err(format!("two columns are named {:?}", twice.1));
         }
-        let columns = match declared {
-            Some(declared) => typed(&names, declared)?,
-            None => {
-                let rows: Vec<Vec<u8>> = self.sample_rows(separator).take(self.sample).collect();
-                let cells = rows.iter().map(|row| cells_of(row, separator));
-                // A row that does not fit is a dead letter, of whatever types the columns are.
-                let cells = cells.filter(|row| row.len() == names.len());
-                let is_header =
-                    |row: &Vec<Vec<u8>>| row.iter().zip(&names).all(|(cell, name)| *cell == name.as_bytes());
-                let cells: Vec<Vec<Vec<u8>>> = cells.filter(|row| !(self.follow && is_header(row))).collect();
-                let cells = cells.iter().map(|row| row.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>());
-                let sampled = Columns::sampled(&names, cells);
-                self.sampled = Some(Arc::new(sampled.clone()));
-                sampled
-            }
-        };
-        self.columns = Some(Arc::new(columns));
+        // If there was no row yet, the types of the known columns are not those of a sample.
+        let known = known.filter(|_| self.rows > 0);
+        if known.as_ref().is_some_and(|known| known.all.iter().map(|column| &column.name).eq(&names)) {
+            return Ok(());
+        }
+        let mut columns = declared_first(&names, self.declared.as_ref(), known.as_deref())?;
+        if columns.iter().any(Option::is_none) {
+            self.wait_for_sample(1);
+            let rows: Vec<Vec<u8>> = self.sample_rows(separator).take(self.sample).collect();
+            let cells = rows.iter().map(|row| cells_of(row, separator));
+            // A row that does not fit is a dead letter, of whatever types the columns are.
+            let cells = cells.filter(|row| row.len() == names.len());
+            let is_header = |row: &Vec<Vec<u8>>| row.iter().zip(&names).all(|(cell, name)| *cell == name.as_bytes());
+            let cells: Vec<Vec<Vec<u8>>> = cells.filter(|row| !(self.follow && is_header(row))).collect();
+            let some_rows = cells.iter().map(|row| row.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>());
+            let sampled = Columns::sampled(&names, some_rows);
+            columns.iter_mut().zip(sampled.all).for_each(|(column, sampled)| _ = column.get_or_insert(sampled));
+            // Nothing was found out yet if the next file begins before the first row.
+            let all = Columns { all: columns.iter().flatten().cloned().collect() };
+            self.sampled = (!self.follow || !cells.is_empty()).then(|| Arc::new(all));
+        }
+        self.columns = Some(Arc::new(Columns { all: columns.into_iter().flatten().collect() }));
         Ok(())
+    }
+
+    /// How many of the waiting blocks are of the same file as the first one.
+    fn blocks_of_file(&self) -> usize {
+        let Some(next) = self.begins.next() else { return self.waiting.len() };
+        let mut at = self.offset - self.before;
+        let is_before = |block: &&Block| {
+            let begin = at;
+            at += block.len() as u64;
+            begin < next
+        };
+        self.waiting.iter().take_while(is_before).count()
     }
 
     /// The rows that were read for the sample, without the header.
     fn sample_rows(&self, separator: u8) -> impl Iterator<Item = Vec<u8>> {
-        self.waiting.iter().enumerate().flat_map(move |(n, block)| {
+        self.waiting.iter().take(self.blocks_of_file()).enumerate().flat_map(move |(n, block)| {
             let rows = rows_of(&block[if n == 0 { self.skip } else { 0 }..], separator);
             rows.filter(|row| !row.is_empty()).map(<[u8]>::to_vec)
         })
@@ -315,16 +361,22 @@ impl Iterator for FileBlocks {
     type Item = Raw;
 
     fn next(&mut self) -> Option<Raw> {
-        if let Some(declared) = self.declared.take()
-            && let Err(wrong) = self.begin(declared)
-        {
-            self.wrong = Some(wrong);
-        }
+        let is_new = std::mem::take(&mut self.is_new);
+        let is_next = !is_new && self.is_next_file();
+        let begun = match self.format {
+            Format::Table(separator) if is_next => self.header(separator),
+            _ if is_new => self.begin(),
+            _ => Ok(()),
+        };
+        self.wrong = self.wrong.take().or(begun.err());
         if self.wrong.is_some() {
             return None;
         }
         let block = self.waiting.pop_front().or_else(|| self.blocks.next())?;
-        let skip = std::mem::take(&mut self.skip);
+        // A reader that begins with a file may say so.
+        self.begins.pass(self.offset.saturating_sub(self.before));
+        let mark = if is_next || self.offset == 0 { mark_length(&block) } else { 0 };
+        let skip = std::mem::take(&mut self.skip).max(mark);
         let first = self.rows + 1;
         self.rows += self.rows_in(&block[skip..]);
         self.offset += block.len() as u64;

@@ -114,14 +114,14 @@ fn sources(stages: &mut Stages, building: &Building) {
         let (stage, building): (Arc<str>, _) = (name.into(), building.clone());
         move |raw: In<Raw>, of: SourceOf| {
             let (stage, format) = (stage.clone(), of.format);
-            let (is_sampled, is_followed) = (of.columns.is_none(), of.follow);
+            let (declared, is_followed) = (of.columns.clone().map(Arc::new), of.follow);
             let reads = building.collected.source(of);
-            let reading = Reading { format, dead: reads.dead, is_sampled, is_followed };
+            let reading = Reading { format, dead: reads.dead, declared, is_followed };
             let count = building.counting.of(Role::Source);
             raw.shard(building.shards, move |p| {
                 p.filter_map(move |raw: &Raw| {
                     (raw.source == reads.source).then(|| {
-                        let rows = parse::rows(raw, reading, &stage);
+                        let rows = parse::rows(raw, &reading, &stage);
                         count.add(&rows);
                         rows
                     })

@@ -48,3 +48,18 @@ fn a_last_line_without_an_end_is_not_joined_to_the_next_file() {
         assert_eq!(bad.lines().count(), 1, "{state}: {bad}");
     }
 }
+
+#[test]
+fn the_next_file_has_a_header_of_its_own() {
+    for state in ["", "--state state"] {
+        let row = |from: &str, to: &str| format!("{{\"from\":\"{from}\",\"to\":\"{to}\"}}");
+        let turned = "{\"to\":\"cy\",\"from\":\"dan\"}".to_owned();
+        let (out, bad) = rows("csv", ["from,to\nann,bob\n", "to,from\ncy,dan\n"], state);
+        assert_eq!(out, [row("ann", "bob"), turned], "{state}: {bad}");
+        let (out, bad) = rows("csv", ["from,to\nann,bob\n", "from,to,n\ncy,dan,1\n"], state);
+        assert_eq!(out, [row("ann", "bob"), "{\"from\":\"cy\",\"to\":\"dan\",\"n\":1}".to_owned()], "{state}: {bad}");
+        // As of a file that was emptied, whose writer goes on.
+        let (out, bad) = rows("csv", ["from,to\nann,bob\n", "cy,dan\n"], state);
+        assert_eq!(out, [row("ann", "bob"), row("cy", "dan")], "{state}: {bad}");
+    }
+}

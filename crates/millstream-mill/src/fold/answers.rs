@@ -1,5 +1,5 @@
 use super::accumulator::Accumulator;
-use super::spec::{Aggregate, Fold};
+use super::spec::{Aggregate, Fold, NO_NAME};
 use crate::rows::{RowAt, Rows};
 use crate::time;
 use millstream_core::failure::fail;
@@ -73,13 +73,13 @@ impl Answers {
         self.when(when);
         if fold.key.is_some() {
             match key.strip_prefix(b"{").and_then(|key| key.strip_suffix(b"}")) {
-                Some([]) => {}
-                Some(fields) if !has_own_name(fold, key, when) => {
+                Some([]) if fold.key_name.is_none() => {}
+                Some(fields) if fold.key_name.is_none() && !has_own_name(fold, key, when) => {
                     self.text.extend_from_slice(fields);
                     self.text.push(b',');
                 }
                 _ => {
-                    self.name(&fold.key_name);
+                    self.name(fold.key_name.as_deref().unwrap_or(NO_NAME));
                     self.text.extend_from_slice(key);
                     self.text.push(b',');
                 }

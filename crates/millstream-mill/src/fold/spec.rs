@@ -12,8 +12,8 @@ pub(crate) struct Fold {
     pub(crate) aggregates: Vec<Aggregate>,
     /// `None` for one answer of all rows.
     pub(crate) key: Option<Expression>,
-    /// The name of the key, if the key is not an object.
-    pub(crate) key_name: String,
+    /// The name of the key if it is a path. Another one has the names of its fields, or no name of its own.
+    pub(crate) key_name: Option<String>,
     /// Without a bound: the fold has its own.
     pub(crate) windows: Option<Window>,
     /// Whether its windows wait for rows that come late.
@@ -61,10 +61,13 @@ impl Kind {
     }
 }
 
+/// The name of a key that has none.
+pub(super) const NO_NAME: &str = "key";
+
 impl Fold {
-    /// The name of a key: the last name in its path, if it is no more than a path.
-    pub(crate) fn name_of(key: Option<&Expression>) -> String {
-        let text = key.map_or("", Expression::text).trim();
+    /// The last name in a key's path, if it is no more than a path.
+    pub(crate) fn path_name(key: &Expression) -> Option<String> {
+        let text = key.text().trim();
         let in_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let (mut name, mut rest) = ("", text);
         while let Some(path) = rest.strip_prefix('.') {
@@ -77,7 +80,7 @@ impl Fold {
         }
         let name = name.trim_matches('"');
         let is_path = rest.is_empty() && !name.is_empty() && name.chars().all(in_name);
-        if is_path { name.to_owned() } else { "key".to_owned() }
+        is_path.then(|| name.to_owned())
     }
 }
 
@@ -152,7 +155,11 @@ pub(crate) fn same_names(stage: &str, given: &dyn Fn(&str) -> Option<Literal>) -
 fn names_of(key: &Expression) -> Vec<String> {
     let text = key.text().trim();
     let Some(fields) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
-        return if text.is_empty() { Vec::new() } else { vec![Fold::name_of(Some(key))] };
+        return if text.is_empty() {
+            Vec::new()
+        } else {
+            vec![Fold::path_name(key).unwrap_or_else(|| NO_NAME.to_owned())]
+        };
     };
     let name = |field: &str| field.split(':').next().unwrap_or("").trim().trim_matches(['"', '$']).to_owned();
     split(fields).into_iter().map(name).filter(|name| !name.is_empty() && !name.starts_with('(')).collect()

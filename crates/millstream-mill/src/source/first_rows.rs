@@ -29,16 +29,30 @@ pub(super) fn names_of(header: &[u8], separator: u8) -> Result<Vec<String>, Stri
     Ok(cells_of(header, separator).iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect())
 }
 
-/// The columns of a table with these names, of the declared types; those that are not declared are texts.
-pub(super) fn typed(names: &[String], declared: Columns) -> Result<Columns, String> {
-    if let Some(missing) = declared.all.iter().find(|column| !names.contains(&column.name)) {
+/// Whether the first row of a further file is its header: at least half of its cells, or of the known columns if these
+/// are fewer, are names of known columns.
+pub(super) fn are_names(row: &[u8], separator: u8, known: &Columns) -> bool {
+    let cells = cells_of(row, separator);
+    let named = known.all.iter().filter(|column| cells.iter().any(|cell| *cell == column.name.as_bytes())).count();
+    named > 0 && 2 * named >= cells.len().min(known.all.len())
+}
+
+/// The columns of a table with these names as far as they are declared, or known from the file before; the others are
+/// to be sampled.
+pub(super) fn declared_first(
+    names: &[String],
+    declared: Option<&Columns>,
+    known: Option<&Columns>,
+) -> Result<Vec<Option<Column>>, String> {
+    let mut declared_columns = declared.iter().flat_map(|columns| &columns.all);
+    if let Some(missing) = declared_columns.find(|column| !names.contains(&column.name)) {
         return Err(format!("there is no column {:?}; the columns are {}", missing.name, names.join(", ")));
     }
     let column = |name: &String| {
-        let found = declared.all.iter().find(|column| column.name == *name).cloned();
-        found.unwrap_or_else(|| Column { name: name.clone(), of: Type::Text, optional: false })
+        let all = [declared, known].into_iter().flatten().flat_map(|columns| &columns.all);
+        all.into_iter().find(|column| column.name == *name).cloned()
     };
-    Ok(Columns { all: names.iter().map(column).collect() })
+    Ok(names.iter().map(column).collect())
 }
 
 /// The types of the fields in the first objects of some blocks.

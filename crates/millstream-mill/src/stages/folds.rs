@@ -41,7 +41,7 @@ fn fold_of(stage: &str, aggregates: Vec<Aggregate>, (by, every, session, at, lat
     Fold {
         stage: stage.into(),
         aggregates,
-        key_name: Fold::name_of(key.as_ref()),
+        key_name: key.as_ref().and_then(Fold::path_name),
         key,
         windows,
         waits: late > 0,

@@ -40,13 +40,14 @@ fn answers_are_in_the_order_of_the_keys() {
 fn objects_that_are_equal_are_one_key_and_the_first_one_is_shown() {
     let rows =
         "{\"t\":0,\"k\":{\"b\":2,\"a\":1}}\n{\"t\":1,\"k\":{\"a\":1,\"b\":2.0}}\n{\"t\":9,\"k\":{\"a\":1,\"b\":2}}\n";
-    check("jsonl | count(by: .k)", &[rows], "{\"b\":2,\"a\":1,\"count\":3}\n");
+    check("jsonl | count(by: .k)", &[rows], "{\"k\":{\"b\":2,\"a\":1},\"count\":3}\n");
+    check("jsonl | map(.k) | count(by: .)", &[rows], "{\"b\":2,\"a\":1,\"count\":3}\n");
     check("jsonl | map([{k}]) | count(by: .)", &[rows], "{\"key\":[{\"k\":{\"b\":2,\"a\":1}}],\"count\":3}\n");
     check("jsonl | count(by: {z: .k.b, y: .k.a})", &[rows], "{\"z\":2,\"y\":1,\"count\":3}\n");
     check(
-        "jsonl | sum(.k.b, by: .k, every: 5s, at: .t) | map({b, a, sum})",
+        "jsonl | sum(.k.b, by: .k, every: 5s, at: .t) | map({k, sum})",
         &[rows],
-        "{\"b\":2,\"a\":1,\"sum\":4.0}\n{\"b\":2,\"a\":1,\"sum\":2}\n",
+        "{\"k\":{\"b\":2,\"a\":1},\"sum\":4.0}\n{\"k\":{\"a\":1,\"b\":2},\"sum\":2}\n",
     );
     check("jsonl | count(by: .k, session: 5s, at: .t) | map(.count)", &[rows], "2\n1\n");
     check("jsonl | distinct(.k) | map(.t)", &[rows], "0\n");
@@ -76,14 +77,25 @@ fn a_row_that_cannot_be_joined_is_a_dead_letter_alone() {
     check_dead(text, &["[1,2]\n[1,3]\n"], "[1,2]\n", &[dead]);
 }
 
+#[test]
+fn a_path_has_its_name_whatever_the_values_are() {
+    let rows = "{\"k\":\"s\"}\n{\"k\":{\"n\":5}}\n{\"k\":{}}\n";
+    let answers = "{\"k\":\"s\",\"count\":1}\n{\"k\":{},\"count\":1}\n{\"k\":{\"n\":5},\"count\":1}\n";
+    check("jsonl | count(by: .k)", &[rows], answers);
+    check("jsonl | count(by: {k})", &[rows], answers);
+    check("jsonl | map({a: .}) | count(by: .a.k)", &[rows], answers);
+    let answers = "{\"key\":\"s\",\"count\":1}\n{\"count\":1}\n{\"n\":5,\"count\":1}\n";
+    check("jsonl | count(by: (.k // 0))", &[rows], answers);
+}
+
 /// A name that only the rows have cannot be refused when the text is read.
 #[test]
 fn a_key_with_the_name_of_an_answer_has_one_of_its_own() {
-    let rows = "{\"k\":{\"count\":7}}\n{\"k\":{\"n\":7}}\n";
-    check("jsonl | count(by: .k)", &[rows], "{\"k\":{\"count\":7},\"count\":1}\n{\"n\":7,\"count\":1}\n");
-    let rows = "{\"k\":{\"end\":\"count\"}}\n";
-    check("jsonl | count(by: .k)", &[rows], "{\"end\":\"count\",\"count\":1}\n");
-    let rows = "{\"k\":{\"end\":1},\"t\":0}\n";
-    let answer = "{\"start\":0,\"end\":60,\"k\":{\"end\":1},\"count\":1}\n";
-    check("jsonl | count(by: .k, every: 1m, at: .t)", &[rows], answer);
+    let rows = "{\"count\":7}\n{\"n\":7}\n";
+    check("jsonl | count(by: .)", &[rows], "{\"key\":{\"count\":7},\"count\":1}\n{\"n\":7,\"count\":1}\n");
+    let rows = "{\"end\":\"count\"}\n";
+    check("jsonl | count(by: .)", &[rows], "{\"end\":\"count\",\"count\":1}\n");
+    let rows = "{\"end\":1,\"t\":0}\n";
+    let answer = "{\"start\":0,\"end\":60,\"key\":{\"end\":1,\"t\":0},\"count\":1}\n";
+    check("jsonl | count(by: ., every: 1m, at: .t)", &[rows], answer);
 }

@@ -7,6 +7,7 @@ mod goes_on;
 mod habits;
 mod keys;
 mod meaning;
+mod next_files;
 mod places;
 mod random;
 mod running;

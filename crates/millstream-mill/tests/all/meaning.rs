@@ -271,7 +271,7 @@ fn a_row_that_does_not_fit_is_a_dead_letter() {
     check_dead(
         "csv(schema: {qty: int, price: float}) | map(.id)",
         &[ORDERS],
-        "\"1\"\n\"2\"\n\"3\"\n",
+        "1\n2\n3\n",
         &[("csv", 4, ".price", "expected a number, found \"\"")],
     );
     check_dead(

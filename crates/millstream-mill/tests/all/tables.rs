@@ -21,7 +21,7 @@ fn an_empty_cell_at_the_end_of_a_row_is_a_cell() {
 #[test]
 fn an_empty_line_is_no_header() {
     check("csv | jsonl", &["\n\r\na,b\n1,2\n"], "{\"a\":1,\"b\":2}\n");
-    check("csv(schema: {b: int}) | jsonl", &["\na,b\n1,2\n"], "{\"a\":\"1\",\"b\":2}\n");
+    check("csv(schema: {b: int}) | jsonl", &["\na,b\n1,2\n"], "{\"a\":1,\"b\":2}\n");
     check("csv | jsonl", &["\n"], "");
 }
 
@@ -148,4 +148,21 @@ fn a_whole_number_that_is_no_int_is_added_as_a_float() {
     check("csv(schema: {n: float}) | sum(.n)", &["n\n1234567890123456789\n1\n"], sum);
     let why = "1.2345678901234568e18 seconds since 1970 are after the year 9999: if they are milliseconds, write `.time / 1000`";
     check_dead("jsonl | count(every: 1m, at: .t)", &["{\"t\":1234567890123456789}\n"], "", &[("count", 1, "", why)]);
+}
+
+#[test]
+fn the_columns_that_a_schema_leaves_out_are_sampled() {
+    let table = "id,amt,note\n9,1,a\n10,2,b\n100,1.5,c\n";
+    let rows = "{\"id\":9,\"amt\":1,\"note\":\"a\"}\n{\"id\":10,\"amt\":2,\"note\":\"b\"}\n\
+                {\"id\":100,\"amt\":1.5,\"note\":\"c\"}\n";
+    check("csv(schema: {amt: float}) | jsonl", &[table], rows);
+    check("csv(schema: {amt: float}) | where(.id > 99) | count", &[table], "{\"count\":1}\n");
+    check("csv(schema: {amt: float}, sample: 0) | where(.id > \"99\") | map(.id)", &[table], "");
+    check("csv(schema: {id: text, amt: float}) | map(.id)", &[table], "\"9\"\n\"10\"\n\"100\"\n");
+    let text = "csv(schema: {amt: int}, sample: 2) | jsonl";
+    let advice = "expected a whole number, found \"x\": the first rows had the type int; \
+                  declare the schema with `id: text`";
+    let rows = "{\"id\":1,\"amt\":1}\n{\"id\":2,\"amt\":2}\n";
+    let dead = [("csv", 3, ".id", advice), ("csv", 4, ".amt", "expected a whole number, found \"y\"")];
+    check_dead(text, &["id,amt\n1,1\n2,2\nx,3\n4,y\n"], rows, &dead);
 }

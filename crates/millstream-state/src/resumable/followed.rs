@@ -9,11 +9,12 @@ use super::{Places, Resumable};
 use crate::before::named;
 use inode::{hash_before, of_inode};
 use millstream_core::text::Block;
-use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, WholeBlocks};
+use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, NextFile, WholeBlocks};
 use rotated::{Rotated, RotatedBytes};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Chain, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::mem;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -149,10 +150,13 @@ pub struct FollowedLines {
     is_whole: bool,
 }
 
-/// The bytes of a [`FollowedFile`]. Where another file begins, a read fails once with
-/// [`NextFile`](millstream_io::NextFile), and is to be repeated, as by `Blocks`.
+/// The bytes of a [`FollowedFile`]. Where another file begins, also at first if they begin at a position before the
+/// first byte of a file, a read fails once with [`NextFile`], and is to be repeated, as by `Blocks`.
 #[derive(Debug)]
-pub struct FollowedBytes(Reader);
+pub struct FollowedBytes {
+    reader: Reader,
+    is_next: bool,
+}
 
 #[derive(Debug)]
 enum Reader {
@@ -165,7 +169,10 @@ enum Reader {
 
 impl Read for FollowedBytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match &mut self.0 {
+        if mem::take(&mut self.is_next) {
+            return Err(NextFile.into());
+        }
+        match &mut self.reader {
             Reader::Named(follow) => follow.read(buffer),
             Reader::AfterRest(rest) => rest.read(buffer),
             Reader::Between(between) => between.read(buffer),
@@ -182,6 +189,7 @@ impl FollowedFile {
     /// As [`begin`](Resumable::begin).
     pub fn bytes(&self, position: Option<&Value>) -> io::Result<FollowedBytes> {
         let follow = Follow::new(&self.path).interval(self.interval);
+        let mut is_next = false;
         let (follow, rest, from) = match position {
             None => {
                 let (follow, from) = self.first(follow)?;
@@ -190,7 +198,10 @@ impl FollowedFile {
             Some(position) => {
                 let (follow, rest) = match self.stored(position)? {
                     Position::Absent(since) => self.since(follow, since)?,
-                    Position::In(stored) => self.found(follow, &stored)?,
+                    Position::In(stored) => {
+                        is_next = stored.offset == 0;
+                        self.found(follow, &stored)?
+                    }
                 };
                 (follow, rest, position.clone())
             }
@@ -207,10 +218,11 @@ impl FollowedFile {
         let parts = rest.iter().map(Rotated::part).collect();
         let begun = Begun { places, rest: parts, from };
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
-        Ok(FollowedBytes(match rest.is_empty() {
+        let reader = match rest.is_empty() {
             true => Reader::Named(follow),
             false => Reader::AfterRest(Box::new(RotatedBytes::of(rest).chain(follow))),
-        }))
+        };
+        Ok(FollowedBytes { reader, is_next })
     }
 }
 
@@ -233,7 +245,7 @@ impl FollowedFile {
         let Position::In(to) = self.stored(to)? else {
             let is_empty = from.is_none() && total.is_none_or(|total| total == 0);
             let none = is_empty.then(|| RotatedBytes::parts([])).ok_or_else(rotated)?;
-            return Ok(FollowedBytes(Reader::Between(none)));
+            return Ok(FollowedBytes { reader: Reader::Between(none), is_next: false });
         };
         // Without a file at first, it may have been rotated at any time.
         let is_known = from.is_some() || total.is_some();
@@ -249,7 +261,8 @@ impl FollowedFile {
             return Err(rotated());
         }
         first.seek(SeekFrom::Start(from.offset))?;
-        Ok(FollowedBytes(Reader::Between(RotatedBytes::parts([first.take(bytes), last.take(rest)]))))
+        let reader = Reader::Between(RotatedBytes::parts([first.take(bytes), last.take(rest)]));
+        Ok(FollowedBytes { reader, is_next: from.offset == 0 })
     }
 
     fn stored(&self, position: &Value) -> io::Result<Position> {
