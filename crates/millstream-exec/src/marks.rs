@@ -11,11 +11,13 @@
 //!
 //! While no mark is asked for, the cost is one load a batch at the source, and one a step of the other tasklets.
 
+mod before_end;
 mod change;
 mod cuts;
 mod news;
 mod planning;
 
+pub(crate) use before_end::AtEnd;
 pub(crate) use change::{Change, Passed, Passer, Retired};
 
 use crate::snapshot::Snapshot;
@@ -24,6 +26,7 @@ use crate::tasklet::Tasklet;
 use crate::upgrade::ShadowEnd;
 use crate::upgrade::shadow_state::ShadowState;
 use crate::watched::Role;
+use before_end::BeforeEnd;
 use change::PassedMark;
 use millstream_core::failure::{caught, discard};
 use millstream_core::{Item, SequenceNumber};
@@ -69,6 +72,7 @@ struct Book {
     beside: Option<Arc<ShadowState>>,
     /// The policy, and the least number of its next snapshot.
     every: Option<(Every, u64)>,
+    before_end: BeforeEnd,
     /// The changes that begin at a number, by their numbers; and one that begins as soon as can be.
     planned: VecDeque<(SequenceNumber, Box<dyn Change>)>,
     wanted: Option<Box<dyn Change>>,
@@ -141,7 +145,7 @@ impl Book {
         if self.changing || !self.takes_another() {
             return planned;
         }
-        let asked = if self.asked > self.laid || self.wanted.is_some() { 0 } else { NEVER };
+        let asked = if self.asks() { 0 } else { NEVER };
         let every = self.every.as_ref().map_or(NEVER, |(_, next)| *next);
         planned.min(asked).min(every)
     }
@@ -179,12 +183,12 @@ impl Marks {
         &self,
         SequenceNumber(first): SequenceNumber,
         expected: usize,
-        every: Option<Every>,
+        (every, at_end): (Option<Every>, Option<AtEnd>),
         lays: Option<LaysMarks>,
     ) {
         lays.into_iter().for_each(|lays| _ = self.lays.set(lays));
         let mut book = self.book();
-        book.expected = expected;
+        (book.expected, book.before_end) = (expected, BeforeEnd::of(at_end));
         book.every = every.map(|every| {
             let next = first.saturating_add(every.numbers);
             (every, next)
@@ -251,7 +255,10 @@ impl Marks {
     /// Lays a mark at the next number of the source's clock. Returns whether it has.
     #[cold]
     pub(crate) fn lay<T: Item>(&self, source: &mut SourceRing<T>) -> bool {
-        let mut book = self.book();
+        self.lay_in(&mut self.book(), source)
+    }
+
+    fn lay_in<T: Item>(&self, book: &mut Book, source: &mut SourceRing<T>) -> bool {
         let at = source.producer.next();
         let planned = book.before_change(at) == 0;
         let behind = if planned { book.passing.is_empty() } else { book.takes_another() };
@@ -265,9 +272,10 @@ impl Marks {
         }
         let by_policy = book.every.as_ref().is_some_and(|(_, next)| *next <= at.0);
         let id = book.laid + 1;
+        let before_end = change.is_none() && book.before_end.lay(id);
         let kind = match &change {
             Some(change) => change.kind(),
-            None if by_policy || std::mem::take(&mut book.wants_states) => MarkKind::Snapshot,
+            None if before_end || by_policy || std::mem::take(&mut book.wants_states) => MarkKind::Snapshot,
             None => MarkKind::Cut,
         };
         let forks = change.as_ref().is_some_and(|change| change.forks());
@@ -277,9 +285,9 @@ impl Marks {
         source.mark(id, kind, forks);
         book.laid = id;
         if book.expected == 0 {
-            self.complete(&mut book, 0);
+            self.complete(book, 0);
         }
-        self.settle(&book);
+        self.settle(book);
         true
     }
 
@@ -356,7 +364,7 @@ impl Marks {
         book.note(id, Cut { at, output: output.unwrap_or(at) });
         self.noted.fetch_max(id, Ordering::Relaxed);
         if kind == MarkKind::Cut {
-            let news = !book.planned.is_empty();
+            let news = !book.planned.is_empty() || book.before_end.is_news();
             self.news.fetch_or(news, Ordering::Relaxed);
             self.under_way.store(!book.passing.is_empty(), Ordering::Relaxed);
             return self.settle(book);
@@ -370,19 +378,22 @@ impl Marks {
             book.asked += u64::from(asks_again);
             book.wants_states |= asks_again;
         } else {
-            if let Some((every, next)) = &mut book.every {
+            let stop = passed.iter().map(|passed| passed.stop).max().unwrap_or_default();
+            let passed = passed.into_iter().map(|PassedMark { stage, at, state, .. }| (stage, at, state));
+            let snapshot = Snapshot::new(id, (at, output), passed, stop);
+            if !book.before_end.pass(id, &snapshot)
+                && let Some((every, next)) = &mut book.every
+            {
                 *next = at.0.saturating_add(every.numbers);
                 book.untold = true;
             }
-            let stop = passed.iter().map(|passed| passed.stop).max().unwrap_or_default();
-            let passed = passed.into_iter().map(|PassedMark { stage, at, state, .. }| (stage, at, state));
-            let before = book.last.replace((id, Snapshot::new(id, (at, output), passed, stop)));
+            let before = book.last.replace((id, snapshot));
             book.earlier.extend(before.map(|(_, snapshot)| snapshot));
         }
         // The source may wait for this at the number of a change.
         let unwanted = book.askers == 0 && book.last.is_some();
         let news = unwanted || book.untold || book.changing || !book.earlier.is_empty() || !book.planned.is_empty();
-        self.news.store(news || !book.over.is_empty(), Ordering::Relaxed);
+        self.news.store(news || !book.over.is_empty() || book.before_end.is_news(), Ordering::Relaxed);
         self.under_way.store(false, Ordering::Relaxed);
         self.settle(book);
     }

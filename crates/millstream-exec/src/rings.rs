@@ -5,7 +5,7 @@ use crate::OptionsError;
 use crate::budget::Budgets;
 use crate::explain::{Feed, Tunables};
 use crate::machine::{LimitedBy, MemoryLimit, Pins, memory_limit};
-use crate::marks::Every;
+use crate::marks::{AtEnd, Every};
 use crate::placement::Wanted;
 use crate::planned::Planned;
 use crate::snapshot::Start;
@@ -33,6 +33,7 @@ pub struct Rings {
     observed: bool,
     stages_on: StagesOn,
     snapshots: Option<Every>,
+    at_end: Option<AtEnd>,
     beginning: Option<Start>,
     upgrades: Vec<Planned>,
 }
@@ -69,6 +70,7 @@ impl Rings {
             observed: false,
             stages_on: StagesOn::Faster,
             snapshots: None,
+            at_end: None,
             beginning: None,
             upgrades: Vec::new(),
         }

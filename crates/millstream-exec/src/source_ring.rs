@@ -54,11 +54,12 @@ impl<T: Item> SourceRing<T> {
         self.producer.free().min(marks.distance(self.producer.next()))
     }
 
-    /// Publishes END, unless its number has to wait for the mark of a change. Returns whether END is published.
+    /// Publishes END, unless its number has to wait for the mark of a change, or of the snapshot before it. Returns
+    /// whether END is published.
     #[must_use]
     pub(crate) fn try_end(&mut self, marks: &Marks) -> bool {
         if !self.producer.ended() {
-            if marks.distance(self.producer.next()) == 0 {
+            if marks.distance(self.producer.next()) == 0 || !marks.lay_before_end(self) {
                 self.producer.sweep();
                 return false;
             }

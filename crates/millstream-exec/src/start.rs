@@ -280,7 +280,7 @@ impl WiredRun {
         let lays = end_source.as_ref().map(Arc::downgrade).map(|source| -> LaysMarks {
             Box::new(move || source.upgrade().into_iter().for_each(|source| source.lay_mark()))
         });
-        shared.marks.begin(first, pass_marks, rings.snapshots().cloned(), lays);
+        shared.marks.begin(first, pass_marks, rings.snapshots(), lays);
         let entries = entries(&tasklets);
         let threads_apart = tasklets.iter().filter(|tasklet| tasklet.home == Home::Thread).count();
         let mut controller = if inline {

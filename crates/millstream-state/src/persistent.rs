@@ -1,5 +1,6 @@
 //! Jobs that go on where they were, whatever ended the process.
 
+mod at_end;
 mod beginning;
 mod by_number;
 mod changed;
@@ -66,6 +67,12 @@ use storing::{Records, Storing};
 /// hold. When the job starts again, it takes the newest snapshot whose claim the sink still holds: the sink goes back
 /// to that claim, the source begins at its position, and every stage with its state. So each number's value is in the
 /// sink's output once, whatever dies at any time. The stored state is as safe as synced files are in the file system.
+///
+/// At the end of the source one more snapshot is taken, before the stages learn of the end, and the job is over once it
+/// is stored, unless snapshots are taken [on call](Cadence::OnCall). So a job that has read its files goes on behind
+/// their last line when they have grown. What the stages yielded at the end is no part of it: the sink gives that up,
+/// if it [goes back](ClaimingSink::goes_back), and gets what they yield at the next end. There is none at the end of a
+/// job that fails or is stopped, or whose last value is not [whole](crate::Places::is_whole).
 ///
 /// The stream does not pause: each stage clones its state, and a separate thread writes the clones. One snapshot is
 /// stored at a time; if the next is taken before the last is stored, it waits, and later ones are left out. A snapshot
@@ -285,11 +292,20 @@ impl Persistent {
         let plan = Described::new(&plan, job);
         let storing = Storing::start(dir, retention, confirmed, plan, claims, records, stores);
         let storing = storing.map_err(|error| JobError::Run(RunError::Spawn(error.to_string())))?;
+        let source = running::Written::of::<T, _>(source);
+        if cadence != Cadence::OnCall {
+            let (store, source) = (storing.sender(), source.clone());
+            rings = rings.snapshot_at_end(move |snapshot| {
+                // The next start tries to read on there.
+                if !source.has_failed() {
+                    store.offer_before_end(snapshot);
+                }
+            });
+        }
         if let Cadence::Numbers(numbers) = cadence {
             let store = storing.sender();
             rings = rings.snapshot_every(numbers.max(1), move |snapshot| store.offer(snapshot));
         }
-        let source = running::Written::of::<T, _>(source);
         let source_failed: SourceFailed = {
             let source = source.clone();
             Arc::new(move || source.has_failed())

@@ -25,7 +25,7 @@ pub(crate) struct Keeping {
     /// one goes on. Without an old process, start as always
     #[arg(long, requires = "state")]
     pub(crate) take_over: bool,
-    /// Take a snapshot after N more numbers, or after S seconds [default: 1s; for `serve` 5s]
+    /// Take a snapshot after N more numbers, or after S seconds, and at the end [default: 1s; for `serve` 5s]
     #[arg(long, value_name = "N|Ss", requires = "state", value_parser = cadence)]
     pub(crate) snapshot_every: Option<Cadence>,
     /// When to make standard input, posted rows or requests durable in the state's journal: before they are passed on
@@ -35,7 +35,7 @@ pub(crate) struct Keeping {
     /// Go on although the journal is damaged, and leave out what is lost
     #[arg(long, requires = "state")]
     pub(crate) skip_corrupt: bool,
-    /// How many snapshots to keep [default: 5]
+    /// How many snapshots to keep; up to 7 older ones stay too, of which these have parts [default: 5]
     #[arg(long, value_name = "N", requires = "state", value_parser = super::values::at_least_one)]
     pub(crate) snapshots: Option<usize>,
 }

@@ -57,6 +57,8 @@ mod run;
 #[cfg(feature = "run")]
 mod run_changed;
 #[cfg(all(feature = "run", feature = "serve"))]
+mod run_ended;
+#[cfg(all(feature = "run", feature = "serve"))]
 mod run_failed_sinks;
 #[cfg(feature = "run")]
 mod run_followed;

@@ -16,7 +16,8 @@ impl Book {
     /// Whether the mark that is asked for can be laid behind those under way. The policy's snapshots are not asked for,
     /// and may be next.
     pub(super) fn takes_another(&self) -> bool {
-        let asks_for_cut = self.wanted.is_none() && !self.wants_states && self.every.is_none();
+        let asks_for_states = self.wants_states || self.every.is_some() || self.before_end.end_waits();
+        let asks_for_cut = self.wanted.is_none() && !asks_for_states;
         self.passing.is_empty() || (asks_for_cut && self.only_cuts() && self.passing.len() < MOST)
     }
 

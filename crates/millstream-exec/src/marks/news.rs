@@ -7,8 +7,8 @@ use crate::snapshot::Snapshot;
 use std::sync::atomic::Ordering;
 
 impl Marks {
-    /// Gives the policy its snapshot, if there is a new one, and carries out a change that is ready. Both are the
-    /// user's code: the caller holds no lock.
+    /// Passes on the snapshots of the policy and before END, if there is a new one, and carries out a change that is
+    /// ready. All of that is the user's code: the caller holds no lock.
     #[inline]
     pub(crate) fn tell(&self, shared: &Shared) {
         // Carrying out a change may end a version beside the run's, which is news.
@@ -19,7 +19,7 @@ impl Marks {
 
     #[cold]
     fn tell_news(&self, shared: &Shared) {
-        let (every, last, change, earlier, over, moot) = {
+        let (every, last, before_end, change, earlier, over, moot) = {
             let mut book = self.book();
             self.news.store(false, Ordering::Relaxed);
             let untold = std::mem::take(&mut book.untold);
@@ -30,8 +30,9 @@ impl Marks {
                 _ => book.last.as_ref().filter(|_| untold).cloned(),
             };
             let (over, moot) = (std::mem::take(&mut book.over), book.take_moot());
+            let before_end = book.before_end.take_ready();
             self.settle(&book);
-            (every, last, book.ready.take(), std::mem::take(&mut book.earlier), over, moot)
+            (every, last, before_end, book.ready.take(), std::mem::take(&mut book.earlier), over, moot)
         };
         let told = every.zip(last);
         drop(earlier);
@@ -52,6 +53,9 @@ impl Marks {
         shared.wake();
         if let Some((every, (_, snapshot))) = told {
             (every.take)(snapshot);
+        }
+        if let Some((at_end, snapshot)) = before_end {
+            (at_end.0)(snapshot);
         }
     }
 

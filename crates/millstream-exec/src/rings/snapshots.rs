@@ -2,7 +2,7 @@
 
 use super::Rings;
 use crate::Migrations;
-use crate::marks::Every;
+use crate::marks::{AtEnd, Every};
 use crate::migrations::ChangedSnapshot;
 use crate::snapshot::{Snapshot, Start};
 use millstream_core::Plan;
@@ -40,6 +40,31 @@ impl Rings {
         self
     }
 
+    /// Takes a snapshot at END's number, before END, and calls `take` with it, on one of the run's threads: the states
+    /// of all values, and nothing of what stages make at END. A run that goes on with it, with the values that have
+    /// come since, goes on as if the stream had not ended. There is one where the source ends by itself or is drained;
+    /// there is none if the run fails before its stages have reached END, if it is stopped, or if a stage ends the
+    /// stream, as `take` does. END waits until the snapshots, cuts and upgrades that are under way are done.
+    ///
+    /// ```
+    /// use millstream::prelude::*;
+    /// use std::sync::{Arc, Mutex};
+    /// let sum = pipeline::<u64>().fold(0, |sum: &mut u64, x: &u64| *sum += x, |sum| sum);
+    /// let last: Arc<Mutex<Option<Snapshot>>> = Arc::default();
+    /// let kept = last.clone();
+    /// let rings = Rings::new().snapshot_at_end(move |snapshot| *kept.lock().unwrap() = Some(snapshot));
+    /// assert_eq!(rings.collect((&sum).from([1, 2, 3]))?, [6]);
+    /// let snapshot = last.lock().unwrap().take().expect("the source has ended");
+    /// assert_eq!(snapshot.at(), SequenceNumber(3));
+    /// assert_eq!(Rings::new().resume(snapshot).collect(sum.from([4]))?, [10]);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot_at_end(mut self, take: impl Fn(Snapshot) + Send + Sync + 'static) -> Self {
+        self.at_end = Some(AtEnd(Arc::new(take)));
+        self
+    }
+
     /// Begins runs with this snapshot: at its number, and each stage with its state. The source's values are those from
     /// the snapshot's number on. The output has no slots below [`Snapshot::output_at`]. A snapshot of another pipeline
     /// is refused before anything starts.
@@ -74,8 +99,8 @@ impl Rings {
         self
     }
 
-    pub(crate) fn snapshots(&self) -> Option<&Every> {
-        self.snapshots.as_ref()
+    pub(crate) fn snapshots(&self) -> (Option<Every>, Option<AtEnd>) {
+        (self.snapshots.clone(), self.at_end.clone())
     }
 
     pub(crate) fn beginning(&self) -> Option<&Start> {

@@ -7,6 +7,7 @@ mod as_the_model;
 #[cfg(feature = "queues")]
 mod at_end;
 mod batches;
+mod before_end;
 mod before_failures;
 mod begin_and_end;
 mod borrowed_keys;

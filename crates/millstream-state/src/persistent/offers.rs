@@ -1,5 +1,6 @@
 //! Where snapshots are offered to the thread that stores them.
 
+use super::at_end::BeforeEnd;
 use super::described::Described;
 use super::unstored::Unstored;
 #[cfg(feature = "service")]
@@ -19,6 +20,8 @@ pub(super) type Answer = SyncSender<Result<u64, Unstored>>;
 pub(super) enum Order {
     /// Store a snapshot, with the sinks' claims at it.
     Store(Snapshot, Option<Held>, Option<Answer>),
+    /// Look for the snapshot before END.
+    BeforeEnd,
     /// Answer when all earlier orders are done: an error, unless a snapshot at this number or a later one is stored.
     Cover(u64, Answer),
     /// Store the first snapshot of another version, to which all later ones belong. Without an answer, it is not
@@ -119,6 +122,7 @@ pub(super) struct Offers {
     stored: Arc<AtomicU64>,
     claimed: Arc<AllClaimed>,
     last: Arc<Mutex<Last>>,
+    before_end: BeforeEnd,
 }
 
 /// The last offers.
@@ -132,6 +136,8 @@ struct Last {
     first: u64,
     /// Whether another version is about to take the place of the present one.
     changing: bool,
+    /// The snapshot before END, if it was taken meanwhile.
+    before_end: Option<Snapshot>,
 }
 
 /// While there is one, a snapshot may be of either version, and none is stored. Others are taken, however, so the sinks
@@ -141,7 +147,12 @@ pub(super) struct Changing<'o>(&'o Offers);
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         self.0.claimed.keep_all(false);
-        self.0.last().changing = false;
+        let before_end = {
+            let mut last = self.0.last();
+            last.changing = false;
+            last.before_end.take()
+        };
+        before_end.into_iter().for_each(|snapshot| self.0.offer_before_end(snapshot));
     }
 }
 
@@ -152,7 +163,7 @@ impl Offers {
         stored: Arc<AtomicU64>,
         claimed: Arc<AllClaimed>,
     ) -> Self {
-        Offers { orders, stores, stored, claimed, last: Arc::default() }
+        Offers { orders, stores, stored, claimed, last: Arc::default(), before_end: BeforeEnd::default() }
     }
 
     /// Snapshots that come from now on are not stored. Waits for the one that is being stored.
@@ -186,6 +197,28 @@ impl Offers {
         if self.orders.try_send(Order::Store(snapshot, claim, None)).is_ok() {
             offer.made();
         }
+    }
+
+    /// Stores the snapshot before END. The run does not wait for that: its end does.
+    pub(super) fn offer_before_end(&self, snapshot: Snapshot) {
+        {
+            let mut last = self.last();
+            if last.changing {
+                last.before_end = Some(snapshot);
+                return;
+            }
+        }
+        let Some(offer) = self.next(&snapshot) else { return };
+        let claim = offer.claim();
+        offer.made();
+        self.before_end.put(snapshot, claim);
+        // If there is no room, the thread looks when it has carried out what is there.
+        let _ = self.orders.try_send(Order::BeforeEnd);
+    }
+
+    /// The snapshot before END, until it is stored.
+    pub(super) fn before_end(&self) -> &BeforeEnd {
+        &self.before_end
     }
 
     /// Stores a snapshot, waits until it is stored, and returns its number. If a later one was offered, waits for that.

@@ -1,6 +1,7 @@
 //! The thread that stores snapshots.
 
 use super::Stored;
+use super::at_end::BeforeEnd;
 use super::described::Described;
 use super::offers::{Offers, Order, Stores};
 use super::on_storing::OnStoring;
@@ -21,15 +22,18 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// When snapshots are taken.
+/// When snapshots are taken. With `Numbers` and `Every`, one is also taken at the end of the source, before the stages
+/// learn of the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cadence {
-    /// When at least this many more numbers of the source were taken; 0 is as 1.
+    /// When at least this many more numbers of the source were taken; 0 is as 1, and with `u64::MAX` there is one at
+    /// the end alone.
     Numbers(u64),
     /// This long after the last one was stored. The clock is one that does not jump.
     Every(Duration),
-    /// Only when [asked](crate::Running::snapshot).
+    /// Only when [asked](crate::Running::snapshot), and so not at the end: the next start begins at the last one that
+    /// was asked for.
     OnCall,
 }
 
@@ -69,10 +73,13 @@ impl Storing {
         records: Records,
         stores: Arc<Stores>,
     ) -> io::Result<Self> {
-        let (offers, offered) = sync_channel(1);
+        let (orders, offered) = sync_channel(1);
         let Records { is_whole, position, forget, effects, letters, begins, on_storing } = records;
         let (numbers, room, claimed) = (begins.into_iter().collect(), dir.room().clone(), Arc::new(claimed));
+        let count: Arc<AtomicU64> = Arc::default();
+        let offers = Offers::new(orders, stores, count.clone(), claimed.clone());
         let store = Store {
+            before_end: offers.before_end().clone(),
             dir,
             retention,
             confirmed,
@@ -84,17 +91,14 @@ impl Storing {
             is_whole,
             position,
             forget,
-            claimed: claimed.clone(),
+            claimed,
             effects,
             letters,
             numbers,
             room: room.clone(),
             on_storing,
         };
-        let count: Arc<AtomicU64> = Arc::default();
-        let counts = count.clone();
-        let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered, &counts))?;
-        let offers = Offers::new(offers, stores, count, claimed);
+        let thread = Builder::new().name("snapshots".to_owned()).spawn(move || store.run(&offered, &count))?;
         Ok(Storing { offers, room, thread: Some(thread) })
     }
 
@@ -143,6 +147,7 @@ impl Drop for Storing {
 
 /// What the thread needs to store a snapshot.
 pub(super) struct Store {
+    before_end: BeforeEnd,
     pub(super) dir: StateDir,
     pub(super) retention: Retention,
     /// The last snapshot whose claim was made before the sink was looked at again.
@@ -191,7 +196,8 @@ impl Store {
         // Whether the last one was left out.
         let mut is_within = false;
         loop {
-            let (snapshot, claim, answer) = match offered.recv() {
+            let order = self.before_end.order().map_or_else(|| offered.recv(), Ok);
+            let (snapshot, claim, answer) = match order {
                 Ok(Order::Store(snapshot, claim, answer)) => (snapshot, claim, answer),
                 Ok(Order::Change(next, snapshot, claim, answer)) => {
                     // Its states may have the names of other ones.
@@ -206,6 +212,7 @@ impl Store {
                     self.dir = *dir;
                     continue;
                 }
+                Ok(Order::BeforeEnd) => continue,
                 Ok(Order::MakeRoom(say)) => {
                     // A failure comes again when the next snapshot is stored.
                     let _ = self.guarded(Store::prune);

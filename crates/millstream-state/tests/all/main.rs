@@ -10,6 +10,7 @@ mod directories;
 mod edited;
 mod effects;
 mod elsewhere;
+mod ended;
 mod ends;
 mod exact_numbers;
 mod failed_services;
