@@ -115,9 +115,40 @@ impl Describe {
             while let Some(n) = node.filter(|n| !CHOICES.contains(&self.nodes[*n].kind)) {
                 node = self.nodes[n].parent;
             }
-            node.into_iter().for_each(|n| self.nodes[n].unjoined = Some(Unjoined::End { of }));
+            node.into_iter().for_each(|n| self.nodes[n].unjoined = Some(Unjoined::End { of: vec![of] }));
         }
         wire.at_numbers_of(tag)
+    }
+
+    /// Adds a combinator that outputs the values of the first body, and those of the second where that has none. A
+    /// wire that is the second body is not lost where a join of the first one has no pair for it.
+    pub fn otherwise(
+        &mut self,
+        kind: &'static str,
+        first: impl FnOnce(&mut Self) -> Port,
+        second: impl FnOnce(&mut Self) -> Port,
+    ) -> Port {
+        let (begin, mut end, mut kept) = (self.nodes.len(), self.nodes.len(), None);
+        let port = self.lanes(
+            kind,
+            |plan| {
+                let port = first(plan);
+                end = plan.nodes.len();
+                port
+            },
+            |plan| {
+                let port = second(plan);
+                kept = plan.writer(&port);
+                port
+            },
+        );
+        for node in &mut self.nodes[begin..end] {
+            node.unjoined = match (node.unjoined.take(), kept) {
+                (Some(unjoined), Some(kept)) => unjoined.without(kept),
+                (unjoined, _) => unjoined,
+            };
+        }
+        port
     }
 
     /// Describes something in a body of the node that is described now.

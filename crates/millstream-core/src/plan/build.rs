@@ -220,13 +220,14 @@ impl Describe {
         let ports: Vec<Port> = bodies.map(port).collect();
         self.last = Some(node);
         let filled = ports.iter().map(|port| port.filled).reduce(Filled::and).expect("a join has bodies");
-        let of_first = |fills: fn(&Port) -> bool| ports.iter().find(|port| fills(port)).map(|port| self.writer(port));
+        let of = |fills: fn(&Port) -> bool| {
+            let of: Vec<_> = ports.iter().filter(|port| fills(port)).map(|port| self.writer(port)).collect();
+            (!of.is_empty()).then_some(of)
+        };
         self.nodes[node].unjoined = match filled {
             Filled { numbers: false, end: false } => Some(Unjoined::All),
-            Filled { numbers: true, end: false } => of_first(|port| port.filled.end).map(|of| Unjoined::End { of }),
-            Filled { numbers: false, end: true } => {
-                of_first(|port| port.filled.numbers).map(|of| Unjoined::Numbers { of })
-            }
+            Filled { numbers: true, end: false } => of(|port| port.filled.end).map(|of| Unjoined::End { of }),
+            Filled { numbers: false, end: true } => of(|port| port.filled.numbers).map(|of| Unjoined::Numbers { of }),
             Filled { numbers: true, end: true } => None,
         };
         let clock = ports[0].clock;

@@ -31,10 +31,25 @@ pub(super) enum OfWire {
 pub(super) enum Unjoined {
     /// All their values: they are never filled at the same number.
     All,
-    /// What a half, which this stage writes, has at END, where another half is empty.
-    End { of: Option<usize> },
-    /// What a half, which this stage writes, has below END, where another half is empty.
-    Numbers { of: Option<usize> },
+    /// What halves, which these stages write, have at END, where another half is empty.
+    End { of: Vec<Option<usize>> },
+    /// What halves, which these stages write, have below END, where another half is empty.
+    Numbers { of: Vec<Option<usize>> },
+}
+
+impl Unjoined {
+    /// What is left if the values of this stage are output otherwise.
+    pub(super) fn without(self, stage: usize) -> Option<Self> {
+        let others = |of: Vec<Option<usize>>| {
+            let others: Vec<_> = of.into_iter().filter(|of| *of != Some(stage)).collect();
+            (!others.is_empty()).then_some(others)
+        };
+        match self {
+            Unjoined::All => Some(Unjoined::All),
+            Unjoined::End { of } => others(of).map(|of| Unjoined::End { of }),
+            Unjoined::Numbers { of } => others(of).map(|of| Unjoined::Numbers { of }),
+        }
+    }
 }
 
 /// A stage without a name.
@@ -69,10 +84,10 @@ pub(super) fn named_stages(
     for n in 0..nodes.len() {
         let at = || names[n].clone();
         let stage = |of: Option<usize>| of.map_or_else(at, |stage| names[stage].clone());
-        match nodes[n].unjoined {
+        match &nodes[n].unjoined {
             Some(Unjoined::All) => warnings.push(Warning::NeverJoins { at: at() }),
-            Some(Unjoined::End { of }) => warnings.push(Warning::LosesEnd { at: at(), of: stage(of) }),
-            Some(Unjoined::Numbers { of }) => warnings.push(Warning::LosesNumbers { at: at(), of: stage(of) }),
+            Some(Unjoined::End { of }) => warnings.push(Warning::LosesEnd { at: at(), of: stage(of[0]) }),
+            Some(Unjoined::Numbers { of }) => warnings.push(Warning::LosesNumbers { at: at(), of: stage(of[0]) }),
             None => {}
         }
         let owner = nodes[n].owner(n);

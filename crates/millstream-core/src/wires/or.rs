@@ -48,7 +48,7 @@ impl<S: 'static, P: Arrow<In = Scope<S>>, Q: Arrow<In = Scope<S>, Out: SameItem<
 
     fn describe(&self, scope: Port, plan: &mut Describe) -> Port {
         let second = scope.clone();
-        plan.lanes("or", |plan| self.first.describe(scope, plan), |plan| self.second.describe(second, plan))
+        plan.otherwise("or", |plan| self.first.describe(scope, plan), |plan| self.second.describe(second, plan))
     }
 }
 

@@ -236,6 +236,25 @@ fn a_join_that_has_pairs_only_at_end_has_a_warning_if_a_half_yields_more() {
 }
 
 #[test]
+fn what_or_outputs_where_a_join_is_empty_is_not_lost() {
+    let of_chunks = millstream::wires!(|x: Val<u64>| {
+        let even = x.filter(|x| x % 2 == 0);
+        let chunk = x.chunks(2).map(|chunk| chunk[0]);
+        (even, chunk).map(|(even, chunk): (&u64, &u64)| even * 100 + chunk).or(even).or(chunk)
+    });
+    assert_eq!(of_chunks.model([1, 2, 3, 5, 7]), [201, 3, 7]);
+    assert_eq!(of_chunks.plan().warnings, []);
+    let of_even = millstream::wires!(|x: Val<u64>| {
+        let even = x.filter(|x| x % 2 == 0);
+        let chunk = x.chunks(2).map(|chunk| chunk[0]);
+        (even, chunk).map(|(even, chunk): (&u64, &u64)| even * 100 + chunk).or(even)
+    });
+    assert_eq!(of_even.model([1, 2, 3, 5, 7]), [201]);
+    let warnings = of_even.plan().warnings;
+    assert!(matches!(&warnings[..], [Warning::LosesEnd { of, .. }] if of == "chunk"), "{warnings:?}");
+}
+
+#[test]
 fn a_choice_that_loses_what_a_wire_has_at_end_has_a_warning() {
     let chosen = millstream::wires!(|x: Val<u64>| {
         let total = x.sum();
