@@ -32,7 +32,10 @@ impl Program {
     /// A state goes on in the stage of the same name, if that is the same stage. If it reads something else, or has
     /// other parameters, `next` or `allowed` has to say that it keeps its state. A state that would be lost has to be
     /// dropped by name. A sink goes on with what it knows of its file, whatever it reads; with the file its state is
-    /// gone, but for the rows of a `table` that are not written yet. The sources are those of the run.
+    /// gone, but for the rows of a `table` that are not written yet: a file that comes back has a [header] once more,
+    /// if its columns are others. The sources are those of the run.
+    ///
+    /// [header]: Written::headers
     ///
     /// ```
     /// use millstream::mill::{Allowed, Program};

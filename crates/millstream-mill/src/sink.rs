@@ -57,6 +57,7 @@ pub(crate) struct Header(pub(crate) Option<Arc<[String]>>);
 pub(crate) fn table(header: &mut Header, rows: &Rows, sink: usize, separator: u8, stage: &Arc<str>) -> Written {
     let mut out = Vec::with_capacity(rows.text.len());
     let write = |row: &[&[u8]], out: &mut Vec<u8>| write_row(row, separator, out);
+    let is_begun = header.0.is_some();
     if let Form::Table { columns, separator: same, .. } = &rows.form
         && *same == separator
     {
@@ -67,11 +68,22 @@ pub(crate) fn table(header: &mut Header, rows: &Rows, sink: usize, separator: u8
                 out.extend_from_slice(rows.bytes(row));
                 out.push(b'\n');
             }
-            return Written::new(vec![(sink, out)], rows.dead.clone());
+            let dead = rows.dead.clone();
+            return Written::table(sink, out, (!is_begun).then(|| header.length(separator)).flatten(), dead);
         }
     }
     let dead = each_row(header, rows, stage, |row| write(row, &mut out));
-    Written::new(vec![(sink, out)], dead)
+    Written::table(sink, out, (!is_begun).then(|| header.length(separator)).flatten(), dead)
+}
+
+impl Header {
+    /// The bytes of the header as a row.
+    fn length(&self, separator: u8) -> Option<usize> {
+        let names = self.0.as_ref()?;
+        let mut row = Vec::new();
+        write_row(&names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>(), separator, &mut row);
+        Some(row.len())
+    }
 }
 
 /// The header as a row, once, and then each row as its cells. Returns the rows that failed.

@@ -7,6 +7,9 @@ use crate::rows::{FailedRow, more_of};
 pub struct Written {
     /// For each sink that gets something, its number and the bytes.
     pub parts: Vec<(usize, Vec<u8>)>,
+    /// For each sink whose text begins with the header of a table, its number and the header's bytes. A file that has
+    /// them already, since an earlier text wrote it, is to get what is behind them.
+    pub headers: Vec<(usize, usize)>,
     /// The rows that failed, each once.
     pub dead: Vec<FailedRow>,
 }
@@ -16,13 +19,29 @@ impl Written {
     /// rows are in a slot is to change nothing.
     pub(crate) fn new(parts: Vec<(usize, Vec<u8>)>, mut dead: Vec<FailedRow>) -> Self {
         dead.sort_by_key(|dead| dead.number);
-        Written { parts, dead }
+        Written { parts, headers: Vec::new(), dead }
+    }
+
+    /// As [`new`](Written::new), for one sink whose text begins with a header, if it has one, of this length.
+    pub(crate) fn table(sink: usize, text: Vec<u8>, header: Option<usize>, dead: Vec<FailedRow>) -> Self {
+        let headers = header.map(|bytes| (sink, bytes)).into_iter().collect();
+        Written { headers, ..Written::new(vec![(sink, text)], dead) }
+    }
+
+    /// The header at the beginning of the text of this sink, if there is one.
+    #[must_use]
+    pub fn header(&self, sink: usize) -> Option<&[u8]> {
+        let (_, bytes) = self.headers.iter().find(|(of, _)| *of == sink)?;
+        let (_, text) = self.parts.iter().find(|(of, _)| *of == sink)?;
+        text.get(..*bytes)
     }
 
     /// Two as one. A row that failed before two sinks parted has come to both.
     pub(crate) fn both(one: &Written, other: &Written) -> Written {
         let parts = one.parts.iter().chain(&other.parts).cloned().collect();
-        Written::new(parts, one.dead.iter().chain(more_of(&one.dead, &other.dead)).cloned().collect())
+        let headers = one.headers.iter().chain(&other.headers).copied().collect();
+        let dead = one.dead.iter().chain(more_of(&one.dead, &other.dead)).cloned().collect();
+        Written { headers, ..Written::new(parts, dead) }
     }
 
     /// The text that a step at END has written, and the outputs after it.
@@ -30,7 +49,8 @@ impl Written {
         match (own, last) {
             (Some(own), Some(last)) => {
                 let parts = own.parts.into_iter().chain(last.parts).collect();
-                Some(Written::new(parts, own.dead.into_iter().chain(last.dead).collect()))
+                let headers = own.headers.into_iter().chain(last.headers).collect();
+                Some(Written { headers, ..Written::new(parts, own.dead.into_iter().chain(last.dead).collect()) })
             }
             (own, last) => own.or(last),
         }

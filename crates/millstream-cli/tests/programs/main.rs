@@ -113,6 +113,8 @@ mod upgrade_posts;
 mod upgrade_run;
 #[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_said;
+#[cfg(all(feature = "page", feature = "run"))]
+mod upgrade_tables;
 mod uppercase;
 mod verify;
 mod wc;

@@ -150,8 +150,8 @@ impl Outputs {
         }
     }
 
-    fn write_to(&self, sink: &SinkFile, bytes: &[u8]) {
-        if let Err(lost) = sink.write(bytes) {
+    fn write_to(&self, sink: &SinkFile, bytes: &[u8], header: Option<&[u8]>) {
+        if let Err(lost) = sink.write(bytes, header) {
             // Before the message: no row is taken behind it.
             self.lost();
             sink.complain(&lost, &self.complaints);
@@ -177,6 +177,7 @@ impl Outputs {
     /// Writes the outputs of a number.
     pub(super) fn write(&mut self, written: &Written) {
         for (sink, bytes) in written.parts.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+            let header = written.header(*sink);
             // A write may wait, so it does not hold the lock, which a check of another text needs.
             let (sink, has_files) = {
                 let files = self.files.lock();
@@ -185,13 +186,13 @@ impl Outputs {
             match sink {
                 None if has_files || self.gone.is_some() => self.print(bytes),
                 None => self.standard.write(bytes),
-                Some(sink) => self.write_to(&sink, bytes),
+                Some(sink) => self.write_to(&sink, bytes, header),
             }
         }
         for dead in &written.dead {
             let (file, count) = self.files.lock().dead(dead.source);
             match file {
-                Some(sink) => self.write_to(&sink, &dead.json()),
+                Some(sink) => self.write_to(&sink, &dead.json(), None),
                 None if count <= MESSAGES => self.complaints.complain(&said(dead)),
                 None => {}
             }

@@ -2,7 +2,7 @@ use super::outputs::said_lost;
 use crate::message::{Complaints, cause, quoted};
 use millstream_io::text::line_ends;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +23,17 @@ pub(super) fn table_of(_: &str) -> Option<(&str, &str)> {
 /// The file that a sink with this name writes.
 pub(super) fn file_of(name: &str) -> &str {
     table_of(name).map_or(name, |(database, _)| database)
+}
+
+/// The bytes for a file, without their `header` if the file begins with the same one. The sink writes its header at its
+/// first rows, also if an earlier text has written the file: what that knew of the file is gone.
+pub(super) fn without_known<'a>(header: Option<&[u8]>, name: &str, bytes: &'a [u8]) -> &'a [u8] {
+    let begins_with = |header: &&[u8]| {
+        let mut there = Vec::new();
+        let read = File::open(name).and_then(|file| file.take(header.len() as u64).read_to_end(&mut there));
+        read.is_ok() && there == *header
+    };
+    header.filter(begins_with).and_then(|header| bytes.strip_prefix(header)).unwrap_or(bytes)
 }
 
 /// A database. Each of its sinks writes a table.
@@ -159,12 +170,12 @@ impl SinkFile {
         }
     }
 
-    /// Writes rows to the file, or posts them. After a failure it only counts them.
+    /// Writes rows, which may begin with a `header`, to the file, or posts them. After a failure it only counts them.
     ///
     /// # Errors
     ///
     /// The first failure.
-    pub(super) fn write(&self, bytes: &[u8]) -> Result<(), Lost> {
+    pub(super) fn write(&self, bytes: &[u8], header: Option<&[u8]>) -> Result<(), Lost> {
         let mut state = self.state();
         let lines = || line_ends(bytes).max(1);
         if let Some(lost) = &mut state.lost {
@@ -173,7 +184,11 @@ impl SinkFile {
         }
         let written = match &mut state.to {
             To::Nothing => Ok(()),
-            to @ To::File { .. } => to.ready().and_then(|file| file.map_or(Ok(()), |file| file.write_all(bytes))),
+            to @ To::File { .. } => {
+                let header = header.filter(|_| to.is_regular());
+                let written = |file: &mut File| file.write_all(without_known(header, &self.name, bytes));
+                to.ready().and_then(|file| file.map_or(Ok(()), written))
+            }
             #[cfg(feature = "serve")]
             To::Url(posting) => posting.post(bytes),
             #[cfg(feature = "sqlite")]
@@ -205,6 +220,11 @@ impl SinkFile {
 }
 
 impl To {
+    /// Whether it is a file that can be read again.
+    fn is_regular(&self) -> bool {
+        matches!(self, To::File { file, .. } if file.metadata().is_ok_and(|there| there.is_file()))
+    }
+
     /// The file, without the contents of an earlier run.
     fn ready(&mut self) -> io::Result<Option<&mut File>> {
         let To::File { file, is_old } = self else { return Ok(None) };

@@ -6,7 +6,7 @@ mod claimed;
 use super::super::outputs::{MESSAGES, said};
 #[cfg(feature = "sqlite")]
 use super::super::sink_file::table_of;
-use super::super::sink_file::{file_of, is_url};
+use super::super::sink_file::{file_of, is_url, without_known};
 use super::output::{OpenOutput, To, output_of_sink, run_of};
 #[cfg(feature = "sqlite")]
 use super::output::{database_at, table_written};
@@ -334,6 +334,8 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> Sink<A> for OpenOutputs {
                     self.files[place].insert(table, bytes)?;
                     continue;
                 }
+                let header = self.names[place].as_deref().and_then(|name| Some((name, written.header(*sink)?)));
+                let bytes = header.map_or(&bytes[..], |(name, header)| without_known(Some(header), name, bytes));
                 self.bytes[place].extend_from_slice(bytes);
             }
         }
