@@ -1,6 +1,7 @@
 //! Plans: names, rings and warnings.
 
 use millstream_core::plan::Warning;
+use millstream_core::wires::WireExt;
 use millstream_core::{
     Arrow, AtEnd, Bound, FeedbackExt, FoldExt, KernelsExt, KeysExt, ModelExt, ModelSlots, PartsExt, Plan, Retry,
     RunOutcome, ScanKernel, SequenceNumber, Shape, Sink, StreamsExt, TryMapExt, Val, ViewExt, Window, WindowsExt,
