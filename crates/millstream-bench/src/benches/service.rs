@@ -1,6 +1,6 @@
 //! Requests and answers: four clients, each with some open requests, and one order book. The rival does without a
-//! library: one thread owns the book and reads a `sync_channel`, and each client has a channel for its answers. Case
-//! `wait` is the time of one request when it is the only one. Case `journal` is the same book with its requests in a
+//! library: one thread owns the book and reads a `sync_channel`, and each client has a channel for its answers. Beside
+//! them is a book behind a `Mutex`, whose clients take their orders to it themselves: there is no message. Case `wait` is the time of one request when it is the only one. Case `journal` is the same book with its requests in a
 //! journal.
 
 mod durable;
@@ -14,6 +14,7 @@ use millstream::core::SplitMix64;
 use millstream::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, spawn};
 use std::time::Instant;
 
@@ -29,18 +30,22 @@ pub(crate) fn run(setting: &Setting) -> Result<Results, Failure> {
         let contestants = vec![
             Contestant::new("ours", ids(n), || ours(&setting.rings, n, window)),
             Contestant::new("channel", ids(n), || channel(n, window)),
+            Contestant::new("mutex", ids(n), || mutex(n)),
         ];
         let work = Work { case, unit: Unit::ItemsPerSecond, size: n, goes: 3 };
         let speeds = take_turns(setting, work, contestants)?;
-        let ratio = speeds.ratio("channel", Some(1.0));
-        Ok(speeds.results([ratio]))
+        let ratios = [speeds.ratio("channel", Some(1.0)), speeds.ratio("mutex", None)];
+        Ok(speeds.results(ratios))
     });
     let speeds = speeds.collect::<Result<Vec<_>, Failure>>()?;
     let n = setting.items(20_000, 5_000);
-    let waiters =
-        vec![Waiter::new("ours", || our_waits(&setting.rings, n)), Waiter::new("channel", || channel_waits(n))];
+    let waiters = vec![
+        Waiter::new("ours", || our_waits(&setting.rings, n)),
+        Waiter::new("channel", || channel_waits(n)),
+        Waiter::new("mutex", || mutex_waits(n)),
+    ];
     let mut waits = compare(setting, &WAITS, waiters)?;
-    for ratio in waits.ratios.iter_mut().filter(|ratio| ratio.case == "wait-p50") {
+    for ratio in waits.ratios.iter_mut().filter(|ratio| ratio.case == "wait-p50" && ratio.who == "channel") {
         ratio.bound = Some(1.0);
     }
     Ok(Results::joined(speeds.into_iter().chain([waits, durable::run(setting)?])))
@@ -195,6 +200,18 @@ fn channel(n: u64, window: usize) -> Result<u64, Failure> {
     Ok(sum)
 }
 
+/// A book that each client locks for each of its orders.
+fn mutex(n: u64) -> Result<u64, Failure> {
+    let book = Arc::new(Mutex::new(Book::default()));
+    let clients = (0..CLIENTS).map(|of| {
+        let book = book.clone();
+        spawn(move || {
+            of_client(of, n).try_fold(0, |sum, id| Ok(checked(sum, book.lock().map_err(ended)?.take(&order(id)))))
+        })
+    });
+    summed(clients.collect())
+}
+
 /// The time of each call, one after the other.
 fn timed(n: u64, mut call: impl FnMut(Order) -> Result<Filled, Failure>) -> Result<Vec<u64>, Failure> {
     let timed = |id| {
@@ -212,6 +229,11 @@ fn our_waits(rings: &Rings, n: u64) -> Result<Vec<u64>, Failure> {
     drop(client);
     run.wait()?;
     Ok(waits)
+}
+
+fn mutex_waits(n: u64) -> Result<Vec<u64>, Failure> {
+    let book = Mutex::new(Book::default());
+    timed(n, |order| Ok(book.lock().map_err(ended)?.take(&order)))
 }
 
 fn channel_waits(n: u64) -> Result<Vec<u64>, Failure> {

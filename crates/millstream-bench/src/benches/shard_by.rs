@@ -9,8 +9,8 @@ use crate::figure::{Results, Unit};
 use crate::setting::Setting;
 use crate::turns::{Contestant, Work, take_turns};
 use crate::work;
+use hashbrown::HashMap;
 use millstream::prelude::*;
-use std::collections::HashMap;
 use std::hint::black_box;
 
 const KEYS: u64 = 1_000;

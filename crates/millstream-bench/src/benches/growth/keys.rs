@@ -5,8 +5,8 @@ use super::{Place, Step, curve, places, summed};
 use crate::failure::Failure;
 use crate::figure::{Results, Unit};
 use crate::setting::Setting;
+use hashbrown::HashMap;
 use millstream::prelude::*;
-use std::collections::HashMap;
 use std::hint::black_box;
 
 const PLACES: &[Place] = &[

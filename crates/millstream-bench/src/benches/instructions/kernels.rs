@@ -3,11 +3,11 @@
 
 use crate::failure::Failure;
 use crate::work;
+use hashbrown::HashMap;
 use millstream::exec::Stepped;
 use millstream::io::{Block, WholeBlocks};
 use millstream::prelude::*;
 use millstream::ring::ring;
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::io::Cursor;
 

@@ -1,8 +1,9 @@
 //! The program, as pipelines and as a loop.
 
 use crate::work;
+use hashbrown::HashMap;
 use millstream::prelude::*;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::iter::Peekable;
 
 /// The number of readings in an average.
