@@ -236,10 +236,11 @@ fn run_into(
     let _ = accepts;
     let mut opening = runs.opening(true);
     let endless = files.iter().any(Named::is_endless);
-    // The run is not drained then, but ends with its source.
-    opening.watched |= endless;
     let waits = endless || !all_there(&files);
     let waits = waits || files.iter().any(Named::is_query);
+    // The run is not drained then, but ends with its source, behind the rows that wait for a sample.
+    let ends_itself = endless || (waits && files.iter().any(Named::samples));
+    opening.watched |= ends_itself;
     let interrupts = runs.interrupts();
     stop_if_stuck(interrupts.clone(), STUCK, evaluations);
     let sources = match Sources::new(files, most, opening, quiet, complaints) {
@@ -249,7 +250,7 @@ fn run_into(
             return outcome;
         }
     };
-    if endless {
+    if ends_itself {
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }

@@ -72,6 +72,36 @@ fn inputs_after_the_one_that_waits_are_left_out() {
     }
 }
 
+/// They are read, and a pipe has them no more.
+#[cfg(feature = "run")]
+#[test]
+fn rows_that_wait_for_a_sample_come_out_at_a_signal() {
+    let cases = [
+        ("csv | csv", ["a,b\n1,2\n", "3,4\n5,6\n"], "a,b\n1,2\n3,4\n5,6\n"),
+        ("jsonl(sample: 10) | map(.a)", ["{\"a\":1}\n", "{\"a\":2}\n{\"a\":3}\n"], "1\n2\n3\n"),
+    ];
+    for (text, pieces, expected) in cases {
+        for way in WAYS {
+            let scene = Scene::new().file("f", "a,b\n7,8\n");
+            let mut command = scene.command("millstream", "");
+            command.args(["run", "-e", text, "--deploy", way, "-", "f"]).stdin(Stdio::piped());
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+            let mut stdin = child.stdin.take().unwrap();
+            for piece in pieces {
+                stdin.write_all(piece.as_bytes()).unwrap();
+                wait_until_read(&stdin);
+            }
+            interrupt(&child);
+            let code = ended(&mut child).code();
+            drop(stdin);
+            let seen = child.wait_with_output().expect("it has ended");
+            let [stdout, stderr] = [seen.stdout, seen.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            assert_eq!((stdout.as_str(), code), (expected, Some(130)), "{way} {text}: {stderr}");
+            assert!(stderr.contains("interrupted within standard input, after 3 rows"), "{way} {text}: {stderr}");
+        }
+    }
+}
+
 /// A source without an end is ended by its signal, and the run with it.
 #[cfg(feature = "run")]
 #[test]
