@@ -123,6 +123,28 @@ fn an_input_that_waits_before_an_endless_source_is_ended() {
     }
 }
 
+/// Nothing is left to be written.
+#[cfg(feature = "run")]
+#[test]
+fn a_fifo_that_waits_for_its_writer_is_left_when_an_output_before_it_is_lost() {
+    if !std::path::Path::new("/dev/full").exists() {
+        let name = "a_fifo_that_waits_for_its_writer_is_left_when_an_output_before_it_is_lost";
+        return millstream_testkit::programs::skipped(name, "no /dev/full");
+    }
+    // Neither is drained: the one ends with its source, and so does the other, for its sample. The output is lost when the
+    // wait has begun.
+    let slow = "map([range(200000)] | length) | lines(\"/dev/full\")";
+    let texts = [format!("lines | {slow}; lines(\"log\", follow: true) | lines(\"more\")"), format!("csv | {slow}")];
+    for text in texts {
+        let scene = Scene::new().file("rows", "a\n1\n").file("log", "never read\n");
+        assert!(scene.command("mkfifo", "fifo").status().expect("it starts").success());
+        let mut command = scene.command("millstream", "");
+        let mut child = command.args(["run", "-e", &text, "rows", "fifo"]).stdin(Stdio::null()).spawn();
+        let child = child.as_mut().expect("the program starts");
+        assert_eq!(ended(child).code(), Some(1), "{text}");
+    }
+}
+
 #[cfg(feature = "run")]
 #[test]
 fn a_kept_input_that_waits_before_an_endless_source_is_ended() {
