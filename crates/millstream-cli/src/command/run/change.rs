@@ -19,6 +19,7 @@ use millstream_registry::TextPipeline;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs;
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -67,6 +68,13 @@ pub(super) trait Changeable: Send {
     /// The names of the files that it writes.
     fn names(&self) -> Vec<String>;
 
+    /// Whether it can write to a sink of this name, which is new to it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot.
+    fn can_write(&self, name: &str) -> io::Result<()>;
+
     /// Goes on with another text.
     ///
     /// # Errors
@@ -84,6 +92,10 @@ pub(super) struct OnRings {
 impl Changeable for OnRings {
     fn names(&self) -> Vec<String> {
         self.files.lock().names()
+    }
+
+    fn can_write(&self, name: &str) -> io::Result<()> {
+        can_be_written(file_of(name).as_ref())
     }
 
     fn go_on(&mut self, present: &Program, next: Next<'_>) -> Result<Made, String> {
@@ -197,8 +209,8 @@ impl Running {
         let [sinks, dead] = next.writes();
         let names = sinks.iter().filter_map(|number| next.sinks[*number].file.as_ref());
         let names = names.chain(dead.iter().filter_map(|number| next.dead[*number].as_ref()));
-        let names = names.map(|name| file_of(name));
-        for name in names.filter(|name| !open.iter().any(|open| open == name)) {
+        for sink in names.filter(|name| !open.iter().any(|open| open == file_of(name))) {
+            let name = file_of(sink);
             if is_url(name) {
                 SinkFile::posting(name.to_owned()).map_err(Answered::refused)?;
                 continue;
@@ -216,7 +228,7 @@ impl Running {
                 let why = format!("{shown} is a pipe, which a text that replaces another cannot open");
                 return Err(Answered::wrong_use(why));
             }
-            let can = can_be_written(name.as_ref());
+            let can = self.run.can_write(sink);
             can.map_err(|error| Answered::refused(format!("{shown}: {}", cause(&error))))?;
         }
         Ok(())

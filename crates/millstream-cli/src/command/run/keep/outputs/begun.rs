@@ -1,5 +1,9 @@
 //! The outputs that a run writes for the first time.
 
+#[cfg(feature = "page")]
+use super::super::super::sink_file::file_of;
+#[cfg(all(feature = "page", feature = "sqlite"))]
+use super::super::super::sqlite::Database;
 use super::super::output::{OpenOutput, To};
 use super::KeptOutputs;
 use crate::output::can_be_written;
@@ -29,6 +33,18 @@ impl KeptOutputs {
         opened.collect()
     }
 
+    /// Whether the sink with this name can be written for the first time, as far as that is known before.
+    #[cfg(feature = "page")]
+    pub(in super::super) fn can_begin(name: &str) -> io::Result<()> {
+        let file = file_of(name);
+        // A file that is there may be no database.
+        #[cfg(feature = "sqlite")]
+        if file != name && fs::metadata(file).is_ok() {
+            return Database::open(file).map(drop);
+        }
+        can_be_judged(file)
+    }
+
     /// Empties and opens the files among them, as a run without a state does.
     pub(super) fn begun(&self, outputs: Vec<Beginning>) -> Result<Vec<(usize, OpenOutput)>, OpenError> {
         let files: Vec<usize> = outputs.iter().filter(|(_, open)| open.is_none()).map(|(place, _)| *place).collect();
@@ -43,10 +59,14 @@ impl KeptOutputs {
 
 /// Whether a file can be made or emptied, as far as that is known before.
 fn can_be_emptied(name: &str) -> io::Result<()> {
+    can_be_judged(name).map_err(|error| of_name(name, &error))
+}
+
+fn can_be_judged(name: &str) -> io::Result<()> {
     if fs::metadata(name).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        return Err(io::Error::other(format!("{name}: only a regular file can say what it holds after a crash")));
+        return Err(io::Error::other("only a regular file can say what it holds after a crash"));
     }
-    can_be_written(name.as_ref()).map_err(|error| of_name(name, &error))
+    can_be_written(name.as_ref())
 }
 
 fn of_name(name: &str, error: &io::Error) -> io::Error {
