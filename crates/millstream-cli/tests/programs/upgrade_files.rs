@@ -1,6 +1,6 @@
 //! `upgrade` with a text that writes other files than the present one.
 
-use crate::scene::Scene;
+use crate::scene::{Scene, Seen};
 use crate::upgrade_run::Shown;
 
 const RUNS: [&str; 2] = ["", "--state state "];
@@ -14,6 +14,11 @@ fn started(args: &str) -> Shown {
     let shown = Shown::run(scene, &format!("{args}--accept-upgrades p.mill"));
     shown.shows("n", "{\"n\":1}\n");
     shown
+}
+
+#[track_caller]
+fn refuses(seen: &Seen, code: i32, why: &str) {
+    assert!(seen.code == Some(code) && seen.stderr.contains(why), "{:?}: {}", seen.code, seen.stderr);
 }
 
 #[test]
@@ -43,6 +48,28 @@ fn a_text_whose_output_cannot_be_written_is_refused_and_the_run_goes_on() {
         }
         shown.append("log", "{\"n\":2}\n");
         shown.shows("n", "{\"n\":1}\n{\"n\":2}\n");
+        assert_eq!(shown.end().1, Some(143), "{args}");
+    }
+}
+
+/// It would be emptied.
+#[test]
+fn a_file_that_an_earlier_text_wrote_is_refused_under_another_name() {
+    for args in RUNS {
+        let shown = started(args);
+        let seen = shown.upgrade(&text("jsonl(\"m\")"), "");
+        assert_eq!(seen.code, Some(0), "{args}: {}", seen.stderr);
+        shown.append("log", "{\"n\":2}\n");
+        shown.shows("m", "{\"n\":2}\n");
+        for check in ["--check", ""] {
+            let why = "./n is the file n, which the run has written: name it n in the new text, too";
+            refuses(&shown.upgrade(&text("jsonl(\"./n\")"), check), 2, why);
+        }
+        assert_eq!(shown.text_of("n"), "{\"n\":1}\n");
+        let seen = shown.upgrade(&text("jsonl(\"n\")"), "");
+        assert_eq!(seen.code, Some(0), "{args}: {}", seen.stderr);
+        shown.append("log", "{\"n\":3}\n");
+        shown.shows("n", "{\"n\":1}\n{\"n\":3}\n");
         assert_eq!(shown.end().1, Some(143), "{args}");
     }
 }

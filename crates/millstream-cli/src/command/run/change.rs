@@ -68,6 +68,9 @@ pub(super) trait Changeable: Send {
     /// The names of the files that it writes.
     fn names(&self) -> Vec<String>;
 
+    /// The names of the files that it has written, also for earlier texts.
+    fn written(&self) -> Vec<String>;
+
     /// Whether it can write to a sink of this name, which is new to it.
     ///
     /// # Errors
@@ -92,6 +95,10 @@ pub(super) struct OnRings {
 impl Changeable for OnRings {
     fn names(&self) -> Vec<String> {
         self.files.lock().names()
+    }
+
+    fn written(&self) -> Vec<String> {
+        self.files.lock().all().map(|file| file_of(file.name()).to_owned()).collect()
     }
 
     fn can_write(&self, name: &str) -> io::Result<()> {
@@ -205,7 +212,7 @@ impl Running {
 
     /// Refuses files that the text adds if they cannot be written beside those of the run.
     fn files_fit(&self, next: &Program) -> Result<(), Answered> {
-        let open = self.run.names();
+        let (open, written) = (self.run.names(), self.run.written());
         let [sinks, dead] = next.writes();
         let names = sinks.iter().filter_map(|number| next.sinks[*number].file.as_ref());
         let names = names.chain(dead.iter().filter_map(|number| next.dead[*number].as_ref()));
@@ -221,6 +228,15 @@ impl Running {
                 let other = quoted(other.as_ref());
                 let why =
                     format!("{shown} is the file {other}, which the run writes: name it {other} in the new text, too");
+                return Err(Answered::wrong_use(why));
+            }
+            // It would be emptied.
+            let is_it = |other: &&String| *other != name && Place::of(other.as_ref()) == place;
+            if let Some(other) = written.iter().find(is_it).filter(|_| matches!(place, Some(Place::There(_)))) {
+                let other = quoted(other.as_ref());
+                let why = format!(
+                    "{shown} is the file {other}, which the run has written: name it {other} in the new text, too"
+                );
                 return Err(Answered::wrong_use(why));
             }
             // Opening a pipe waits for its other end, and the run would wait, too.

@@ -23,6 +23,10 @@ impl Changeable for OnState {
         self.outputs.names()
     }
 
+    fn written(&self) -> Vec<String> {
+        self.outputs.written()
+    }
+
     fn can_write(&self, name: &str) -> io::Result<()> {
         KeptOutputs::can_begin(name)
     }

@@ -37,6 +37,9 @@ pub(super) struct KeptOutputs {
     names: Vec<Option<String>>,
     places: Places,
     next: Next,
+    /// The names of all files that the run has written.
+    #[cfg(feature = "page")]
+    written: Arc<Mutex<Vec<String>>>,
     complaints: Complaints,
 }
 
@@ -115,7 +118,15 @@ impl KeptOutputs {
             tables: program.sinks.iter().map(table_written).collect(),
             dead_files: program.dead.clone(),
         };
-        Ok(KeptOutputs { files, names, places, next: Next::default(), complaints: complaints.clone() })
+        Ok(KeptOutputs {
+            files,
+            names,
+            places,
+            next: Next::default(),
+            #[cfg(feature = "page")]
+            written: Arc::default(),
+            complaints: complaints.clone(),
+        })
     }
 
     /// The names of the files that are written.
@@ -135,7 +146,7 @@ impl KeptOutputs {
         for url in next.files.iter().filter_map(To::url) {
             OpenOutput::posting(url).map_err(|error| error.to_string())?;
         }
-        Ok(KeptOutputs { next: self.next.clone(), ..next })
+        Ok(KeptOutputs { next: self.next.clone(), written: self.written.clone(), ..next })
     }
 
     /// Replaces the outputs of the run from this number on.
@@ -263,6 +274,8 @@ impl KeptOutputs {
     }
 
     fn opened(&self, files: Vec<OpenOutput>, closed: Vec<Held>, dead: Vec<u64>, run: &str) -> OpenOutputs {
+        #[cfg(feature = "page")]
+        self.note_written(&closed);
         let bytes = files.iter().map(|_| Vec::new()).collect();
         let counts = Counts {
             earlier: dead.clone(),

@@ -5,12 +5,16 @@ use super::super::super::sink_file::file_of;
 #[cfg(all(feature = "page", feature = "sqlite"))]
 use super::super::super::sqlite::Database;
 use super::super::output::{OpenOutput, To};
+#[cfg(feature = "page")]
+use super::Held;
 use super::KeptOutputs;
 use crate::output::can_be_written;
 use millstream_state::OpenError;
 use millstream_state::claims::open_together;
 use std::fs::{self, File};
 use std::io;
+#[cfg(feature = "page")]
+use std::sync::PoisonError;
 
 /// The place of an output, and what is open of it.
 pub(super) type Beginning = (usize, Option<OpenOutput>);
@@ -31,6 +35,20 @@ impl KeptOutputs {
             Ok((*place, open))
         });
         opened.collect()
+    }
+
+    /// The names of the files that are or were written, also for earlier texts.
+    #[cfg(feature = "page")]
+    pub(in super::super) fn written(&self) -> Vec<String> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes the names of the files that are open, and of these, which are closed.
+    #[cfg(feature = "page")]
+    pub(super) fn note_written(&self, closed: &[Held]) {
+        let names = closed.iter().map(|(name, _)| name).chain(&self.names).flatten();
+        let names = names.map(|name| file_of(name).to_owned()).collect();
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// Whether the sink with this name can be written for the first time, as far as that is known before.
