@@ -73,3 +73,13 @@ fn a_file_that_an_earlier_text_wrote_is_refused_under_another_name() {
         assert_eq!(shown.end().1, Some(143), "{args}");
     }
 }
+
+#[test]
+fn a_text_that_writes_the_file_of_a_report_is_refused() {
+    for args in RUNS {
+        let shown = started(&format!("{args}--stats report "));
+        let why = "--stats: report is the file of a sink: each output needs its own";
+        refuses(&shown.upgrade(&text("jsonl(\"report\")"), ""), 2, why);
+        assert_eq!(shown.end().1, Some(143), "{args}");
+    }
+}

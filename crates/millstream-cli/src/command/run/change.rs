@@ -18,6 +18,7 @@ use millstream_mill::{Allowed, Boxes, Program, Raw, Written};
 use millstream_registry::TextPipeline;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -45,6 +46,8 @@ pub(super) struct Of {
     pub(super) texts: Texts,
     /// Its sources.
     pub(super) read: Vec<Named>,
+    /// The files of its reports, each with its flag.
+    pub(super) reports: Vec<(&'static str, OsString)>,
     pub(super) quiet: bool,
     pub(super) complaints: Complaints,
 }
@@ -178,7 +181,7 @@ fn refused(why: &str) -> (u16, Value) {
 impl Running {
     /// Checks a text, and goes on with it unless the request asks only for a check.
     fn change(&mut self, asked: &Asked) -> Result<Answered, Answered> {
-        let Of { texts: Texts { program, .. }, read, .. } = &self.of;
+        let Of { texts: Texts { program, .. }, read, reports, .. } = &self.of;
         let next = program.next(&asked.text).map_err(|wrong| Answered {
             code: Outcome::WrongUse.code(),
             wrong: wrong.in_file(asked.name.clone()).to_string(),
@@ -186,7 +189,7 @@ impl Running {
         })?;
         let allowed = Allowed { keeps: asked.keep.clone(), drops: asked.drop.clone() };
         names_states(program, &next, &allowed).map_err(Answered::wrong_use)?;
-        overwritten(&next, read, None).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
+        overwritten(&next, read, None, reports).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
         self.files_fit(&next)?;
         if asked.check {
             let check = program.check_upgrade(&next, &allowed);
