@@ -247,7 +247,7 @@ impl Job {
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
         let (pipeline, shown) = (&kept.program.pipeline, sink::fold(shown, show));
-        let into = outputs.clone();
+        let into = outputs.clone().unless(refused.clone());
         let ended = runs.keep::<{ cfg!(feature = "serve") }, _, _, _, _, _>(keep, pipeline, source, into, shown);
         Ok(match (ended, refused.get()) {
             (Err(_), Some(refused)) => Ended::Refused(refused.clone()),

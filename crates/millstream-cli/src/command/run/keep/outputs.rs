@@ -16,6 +16,7 @@ use crate::deploy::output_of;
 use crate::input::identity;
 use crate::message::{Complaints, quoted};
 use crate::output::Output;
+use begun::Refused;
 use claimed::Claim;
 use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
 use millstream_io::{FileSink, FileSinkOptions};
@@ -37,6 +38,8 @@ pub(super) struct KeptOutputs {
     names: Vec<Option<String>>,
     places: Places,
     next: Next,
+    /// Why the run cannot begin, once that is known, and its exit code.
+    refused: Refused,
     /// The names of all files that the run has written.
     #[cfg(feature = "page")]
     written: Arc<Mutex<Vec<String>>>,
@@ -123,6 +126,7 @@ impl KeptOutputs {
             names,
             places,
             next: Next::default(),
+            refused: Arc::default(),
             #[cfg(feature = "page")]
             written: Arc::default(),
             complaints: complaints.clone(),
@@ -192,7 +196,10 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
     type Open = OpenOutputs;
 
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<OpenOutputs, OpenError> {
-        self.open_at(claim)
+        match self.refused.get() {
+            Some((why, _)) => Err(io::Error::other(why.clone()).into()),
+            None => self.open_at(claim),
+        }
     }
 
     fn goes_back(&self) -> bool {

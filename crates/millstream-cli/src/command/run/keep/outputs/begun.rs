@@ -8,6 +8,7 @@ use super::super::output::{OpenOutput, To};
 #[cfg(feature = "page")]
 use super::Held;
 use super::KeptOutputs;
+use crate::outcome::Outcome;
 use crate::output::can_be_written;
 use millstream_state::OpenError;
 use millstream_state::claims::open_together;
@@ -15,6 +16,10 @@ use std::fs::{self, File};
 use std::io;
 #[cfg(feature = "page")]
 use std::sync::PoisonError;
+use std::sync::{Arc, OnceLock};
+
+/// Why a run cannot begin, once that is known, and its exit code.
+pub(super) type Refused = Arc<OnceLock<(String, Outcome)>>;
 
 /// The place of an output, and what is open of it.
 pub(super) type Beginning = (usize, Option<OpenOutput>);
@@ -35,6 +40,11 @@ impl KeptOutputs {
             Ok((*place, open))
         });
         opened.collect()
+    }
+
+    /// Opens nothing if it is known by then why the run cannot begin: a file would be emptied for it.
+    pub(in super::super) fn unless(self, refused: Refused) -> Self {
+        KeptOutputs { refused, ..self }
     }
 
     /// The names of the files that are or were written, also for earlier texts.
