@@ -12,6 +12,8 @@ use crate::stats::are_stats;
 use crate::watching::PICTURE_BEGIN;
 use millstream_exec::{Queues, Rings, Wait};
 use std::ffi::OsStr;
+#[cfg(feature = "run")]
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -49,6 +51,19 @@ pub(crate) struct RunConfig {
     pub(crate) quiet: bool,
     /// The state directory, if the run keeps its state.
     pub(crate) keep: Option<Keep>,
+}
+
+#[cfg(feature = "run")]
+impl RunConfig {
+    /// The files of the reports that it writes, each with its flag.
+    pub(crate) fn reports(&self) -> Vec<(&'static str, OsString)> {
+        if self.looks() {
+            return Vec::new();
+        }
+        let stats = self.stats.as_ref().and_then(StatsTo::path).map(|path| ("--stats", path));
+        let picture = self.picture.as_deref().map(|path| ("--record-picture", path));
+        stats.into_iter().chain(picture).map(|(flag, path)| (flag, path.into())).collect()
+    }
 }
 
 /// The deployments.

@@ -213,6 +213,7 @@ impl Interrupts {
     #[cfg(feature = "run")]
     pub(crate) fn end(&self) {
         self.lock().end();
+        self.0.came.notify_all();
     }
 
     fn ended(&self) -> bool {
@@ -233,7 +234,7 @@ impl Interrupts {
         drop(self.0.came.wait_timeout_while(state, time, |state| state.first.is_none()));
     }
 
-    /// Runs `f` on a thread of its own and returns its result; `None` if a signal comes first. Then the result of `f`
+    /// Runs `f` on a thread of its own and returns its result; `None` if the run is ended first. Then the result of `f`
     /// is dropped.
     pub(crate) fn unless_interrupted<R: Send + 'static>(
         &self,
@@ -252,7 +253,7 @@ impl Interrupts {
         let mut state = self.lock();
         loop {
             let made = result.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if made.is_some() || state.first.is_some() {
+            if made.is_some() || state.ended {
                 return Ok(made);
             }
             state = self.0.came.wait(state).unwrap_or_else(PoisonError::into_inner);

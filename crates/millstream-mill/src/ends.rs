@@ -127,11 +127,11 @@ impl Ends {
         number
     }
 
-    /// What two sinks of the text write to, if there are such.
-    pub(crate) fn twice(&self) -> Option<Option<String>> {
+    /// What two sinks of the text write to, and the place of the second one among all sinks, if there are such.
+    pub(crate) fn twice(&self) -> Option<(usize, Option<String>)> {
         let mut all = self.writes.iter().enumerate();
         let twice = all.find(|(n, sink)| self.writes[..*n].contains(sink));
-        twice.map(|(_, sink)| self.sinks[*sink].file.clone())
+        twice.map(|(n, sink)| (n, self.sinks[*sink].file.clone()))
     }
 }
 

@@ -94,7 +94,7 @@ impl Join {
             Some((_, at)) => {
                 let json = one(at, "time")?.unwrap_or_default();
                 let scalar = millstream_jq::scalar_of(&json).ok_or("the row has no time")?;
-                time_of(&scalar)?.0
+                time_of(&scalar, at.text())?.0
             }
         };
         Ok(Some((key.into(), time)))

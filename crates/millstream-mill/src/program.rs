@@ -119,14 +119,15 @@ impl Program {
         let building = Building { shards, terminal, collected: collected.clone(), counting: counting.clone() };
         let TextProgram { pipeline, calls, keeps } = stages(&building).program_of_calls(text, &ENDS)?;
         let ends = collected.all();
-        if let Some(file) = ends.twice() {
+        if let Some((second, file)) = ends.twice() {
+            let mut sinks = calls.iter().filter(|call| call.output == "Output" && call.stage != ENDS.both);
             let to = file.map_or_else(|| "standard output".to_owned(), |file| format!("{file:?}"));
             let help = "let one of them write a file, such as `jsonl(\"rows.jsonl\")`: the order of their rows would \
                         depend on the blocks that are read";
             let mistake = Mistake {
                 what: format!("two outputs go to {to}"),
-                at: text.len()..text.len(),
-                label: String::new(),
+                at: sinks.nth(second).map_or(0..text.len(), |sink| sink.at.clone()),
+                label: "the second one".to_owned(),
                 because: None,
                 help: Some(help.to_owned()),
             };

@@ -153,6 +153,8 @@ pub struct FileBlocks {
     rows: u64,
     wrong: Option<String>,
     sampled: Option<Arc<Columns>>,
+    /// Whether nothing more is to be read.
+    ended: bool,
 }
 
 impl std::fmt::Debug for FileBlocks {
@@ -191,6 +193,7 @@ impl FileBlocks {
             rows,
             wrong: None,
             sampled: None,
+            ended: false,
         }
     }
 
@@ -210,6 +213,16 @@ impl FileBlocks {
     /// The types that a sample has, once.
     pub fn sampled(&mut self) -> Option<Arc<Columns>> {
         self.sampled.take()
+    }
+
+    /// Ends the file behind the blocks that were read for the sample. Returns whether there are any.
+    pub fn end(&mut self) -> bool {
+        self.ended = true;
+        !self.waiting.is_empty()
+    }
+
+    fn read(&mut self) -> Option<Block> {
+        if self.ended { None } else { self.blocks.next() }
     }
 
     fn rows_in(&self, block: &[u8]) -> u64 {
@@ -240,7 +253,7 @@ impl FileBlocks {
         let waiting = self.waiting.iter().enumerate();
         let mut seen = waiting.map(|(before, block)| self.filled_rows_in(block, before)).sum::<usize>();
         while seen < rows {
-            let Some(block) = self.blocks.next() else { return };
+            let Some(block) = self.read() else { return };
             seen += self.filled_rows_in(&block, self.waiting.len());
             self.waiting.push_back(block);
         }
@@ -265,7 +278,8 @@ impl FileBlocks {
     /// Whether the next block is the first one of a further file.
     fn is_next_file(&mut self) -> bool {
         if self.follow && self.waiting.is_empty() {
-            self.waiting.extend(self.blocks.next());
+            let next = self.read();
+            self.waiting.extend(next);
         }
         // What is noted here was read before that block.
         self.begins.pass(self.offset.saturating_sub(self.before)) && !self.waiting.is_empty()
@@ -372,7 +386,7 @@ impl Iterator for FileBlocks {
         if self.wrong.is_some() {
             return None;
         }
-        let block = self.waiting.pop_front().or_else(|| self.blocks.next())?;
+        let block = self.waiting.pop_front().or_else(|| self.read())?;
         // A reader that begins with a file may say so.
         self.begins.pass(self.offset.saturating_sub(self.before));
         let mark = if is_next || self.offset == 0 { mark_length(&block) } else { 0 };

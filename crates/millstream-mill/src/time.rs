@@ -4,25 +4,29 @@ use millstream_jq::Scalar;
 use millstream_registry::Literal;
 use std::time::Duration;
 
-/// Milliseconds since 1970, and whether it was a text.
-pub(crate) fn time_of(value: &Scalar<'_>) -> Result<(u64, bool), String> {
+/// Milliseconds since 1970, and whether it was a text. The value is that of the expression `of`.
+pub(crate) fn time_of(value: &Scalar<'_>, of: &str) -> Result<(u64, bool), String> {
     match value {
         Scalar::Text(text) => {
             let parsed = std::str::from_utf8(text).ok().and_then(parsed);
             let shown = || String::from_utf8_lossy(text).into_owned();
-            let unread = || format!("{:?} is not a time like 2026-01-31T12:00:00Z", shown());
+            let unread = || match shown() {
+                before if is_before_1970(&before) => too_early(&before),
+                other => format!("{other:?} is not a time like 2026-01-31T12:00:00Z"),
+            };
             parsed.map(|time| (time, true)).ok_or_else(unread)
         }
         Scalar::Int(seconds) => match u64::try_from(*seconds) {
             Ok(seconds) if seconds < YEAR_10000 => Ok((seconds * 1000, false)),
-            Ok(_) => Err(finer(&seconds.to_string())),
-            Err(_) => Err(format!("{seconds} is not a number of seconds since 1970")),
+            Ok(_) => Err(finer(&seconds.to_string(), of)),
+            Err(_) => Err(too_early(&format!("{seconds} seconds"))),
         },
         other => match other.as_f64() {
             Some(seconds) if (0.0..YEAR_10000 as f64).contains(&seconds) => {
                 Ok(((seconds * 1000.0).round() as u64, false))
             }
-            Some(seconds) if seconds >= YEAR_10000 as f64 => Err(finer(&shown(seconds))),
+            Some(seconds) if seconds >= YEAR_10000 as f64 => Err(finer(&shown(seconds), of)),
+            Some(seconds) if seconds < 0.0 => Err(too_early(&format!("{} seconds", shown(seconds)))),
             _ => {
                 Err("a time must be a number of seconds since 1970, or a text such as 2026-01-31T12:00:00Z".to_owned())
             }
@@ -53,8 +57,21 @@ fn shown(number: f64) -> String {
     if number < 1e18 { number.to_string() } else { format!("{number:e}") }
 }
 
-fn finer(number: &str) -> String {
-    format!("{number} seconds since 1970 are after the year 9999: if they are milliseconds, write `.time / 1000`")
+fn finer(number: &str, of: &str) -> String {
+    let is_path = of.chars().all(|char| char.is_alphanumeric() || matches!(char, '.' | '_'));
+    let of = if is_path { of.to_owned() } else { format!("({of})") };
+    format!("{number} seconds since 1970 are after the year 9999: if they are milliseconds, write `{of} / 1000`")
+}
+
+fn too_early(time: &str) -> String {
+    format!("{time} is before 1970, and times begin there")
+}
+
+/// Whether a text would be a time if times began earlier.
+fn is_before_1970(text: &str) -> bool {
+    let (Some(year), Some(rest)) = (text.get(..4), text.get(4..)) else { return false };
+    // A leap year has all days that another year has.
+    year.bytes().all(|byte| byte.is_ascii_digit()) && year <= "1970" && parsed(&format!("2000{rest}")).is_some()
 }
 
 /// `2026-01-31T12:00:00.250+01:00`, with a space in the place of the `T` if one likes; without a zone it is UTC.
@@ -169,10 +186,27 @@ mod tests {
 
     #[test]
     fn a_number_of_milliseconds_is_no_time() {
-        assert_eq!(time_of(&Scalar::Int(1_795_613_223)), Ok((1_795_613_223_000, false)));
-        let why = time_of(&Scalar::Int(1_795_613_223_000)).unwrap_err();
+        assert_eq!(time_of(&Scalar::Int(1_795_613_223), ".t"), Ok((1_795_613_223_000, false)));
+        let why = time_of(&Scalar::Int(1_795_613_223_000), ".t").unwrap_err();
         assert!(why.starts_with("1795613223000 seconds since 1970 are after the year 9999"), "{why}");
-        assert!(time_of(&Scalar::Float(1.8e12)).unwrap_err().contains("`.time / 1000`"));
+        assert!(time_of(&Scalar::Float(1.8e12), ".at.ms").unwrap_err().contains("`.at.ms / 1000`"));
+        assert!(time_of(&Scalar::Float(1.8e12), ".a + .b").unwrap_err().contains("`(.a + .b) / 1000`"));
+    }
+
+    #[test]
+    fn a_time_before_1970_is_said_to_be_one() {
+        let why = |value: Scalar<'_>| time_of(&value, ".t").unwrap_err();
+        for text in ["1969-12-31", "1969-12-31T23:59:59.5Z", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00+01:00"] {
+            assert_eq!(
+                why(Scalar::Text(text.as_bytes().into())),
+                format!("{text} is before 1970, and times begin there")
+            );
+        }
+        assert_eq!(why(Scalar::Int(-5)), "-5 seconds is before 1970, and times begin there");
+        assert_eq!(why(Scalar::Float(-0.5)), "-0.5 seconds is before 1970, and times begin there");
+        for text in ["", "1969-13-01", "1969", "\u{e9}\u{e9}69-01-01"] {
+            assert!(why(Scalar::Text(text.as_bytes().into())).contains("is not a time like"), "{text}");
+        }
     }
 
     #[test]

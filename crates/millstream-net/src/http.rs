@@ -38,6 +38,7 @@ mod limits;
 mod post;
 mod readers;
 mod refusal;
+mod repeated;
 mod server;
 #[cfg(feature = "websocket")]
 mod socket;

@@ -167,7 +167,7 @@ impl RunText {
             Ok(program) => program,
             Err(outcome) => return outcome,
         };
-        let files = match files_of(&program, self.files, &self.text) {
+        let files = match files_of(&program, self.files, &self.text, &self.run.reports()) {
             Ok(files) => files,
             Err(why) => {
                 complaints.note(&why);
@@ -195,8 +195,13 @@ fn all_there(files: &[Named]) -> bool {
     files.iter().flat_map(|named| &named.files).all(|name| never_waits(name))
 }
 
-/// The inputs of a program. Refuses a program that would overwrite one, or its text.
-fn files_of(program: &Program, files: Vec<OsString>, text: &Text) -> Result<Vec<Named>, String> {
+/// The inputs of a program. Refuses a program that would overwrite one, or its text, or a report of the run.
+fn files_of(
+    program: &Program,
+    files: Vec<OsString>,
+    text: &Text,
+    reports: &[(&str, OsString)],
+) -> Result<Vec<Named>, String> {
     let files = named(program, files)?;
     if text.is_input() && files.iter().flat_map(|named| &named.files).any(|name| name == "-") {
         let why = "the text is standard input, which no source can read as well: name the files of the rows, or give \
@@ -204,7 +209,7 @@ fn files_of(program: &Program, files: Vec<OsString>, text: &Text) -> Result<Vec<
         return Err(why.to_owned());
     }
     let text = if let Text::In(file) = text { Some(file) } else { None };
-    match outputs::overwritten(program, &files, text) {
+    match outputs::overwritten(program, &files, text, reports) {
         Some(why) => Err(why),
         None => Ok(files),
     }
@@ -219,6 +224,8 @@ fn run_into(
     complaints: &Complaints,
 ) -> Outcome {
     let quiet = run.quiet;
+    #[cfg(feature = "page")]
+    let reports = run.reports();
     let mut runs = Runs::new(run, complaints.clone());
     let (first, its_files) = (program.clone(), outputs.files());
     // A run that is refused, as one whose address is in use, leaves them to the process that writes them.
@@ -228,7 +235,7 @@ fn run_into(
     #[cfg(feature = "page")]
     if let Some(changes) = &changes {
         let (texts, complaints) = (ends::Texts::of(program.clone()), complaints.clone());
-        let of = change::Of { texts, read: files.clone(), quiet, complaints };
+        let of = change::Of { texts, read: files.clone(), reports, quiet, complaints };
         let (changes, files) = (changes.clone(), outputs.files());
         runs.when_started(move |upgrader| changes.begin(of, change::OnRings { upgrader, files }));
     }
@@ -236,10 +243,11 @@ fn run_into(
     let _ = accepts;
     let mut opening = runs.opening(true);
     let endless = files.iter().any(Named::is_endless);
-    // The run is not drained then, but ends with its source.
-    opening.watched |= endless;
     let waits = endless || !all_there(&files);
     let waits = waits || files.iter().any(Named::is_query);
+    // The run is not drained then, but ends with its source, behind the rows that wait for a sample.
+    let ends_itself = endless || (waits && files.iter().any(Named::samples));
+    opening.watched |= ends_itself;
     let interrupts = runs.interrupts();
     stop_if_stuck(interrupts.clone(), STUCK, evaluations);
     let sources = match Sources::new(files, most, opening, quiet, complaints) {
@@ -249,7 +257,7 @@ fn run_into(
             return outcome;
         }
     };
-    if endless {
+    if ends_itself {
         let stopper = sources.stopper();
         interrupts.when_drained(move || stopper.stop());
     }

@@ -106,6 +106,8 @@ mod streams;
 mod top;
 mod upgrade;
 #[cfg(all(feature = "page", feature = "run"))]
+mod upgrade_files;
+#[cfg(all(feature = "page", feature = "run"))]
 mod upgrade_kept;
 #[cfg(all(feature = "page", feature = "run", feature = "serve"))]
 mod upgrade_posts;

@@ -150,6 +150,37 @@ fn one_run_posts_to_another() {
     assert!(refused.stderr.ends_with("Connection refused\n"), "{}", refused.stderr);
 }
 
+/// As after the 30 seconds that a sink waits for an answer.
+#[test]
+fn rows_that_are_posted_again_to_a_run_that_stood_still_are_taken_once() {
+    for state in ["", "--state state "] {
+        let mut run = Listens::deployed(state, "jsonl(listen: \"127.0.0.1:0\") | jsonl(\"rows\")");
+        let signal = |run: &Listens, name: &str| {
+            let kill = run.scene.command("kill", &format!("-{name} {}", run.child.id()));
+            assert_eq!(run.scene.run(kill, Input::Nothing).code, Some(0));
+        };
+        signal(&run, "STOP");
+        let (address, body) = (&run.address, "{\"n\":1}\n{\"n\":2}\n");
+        let post = |_| {
+            let mut stream = TcpStream::connect(address).expect("it listens");
+            let head = format!("POST /ingest HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}", body.len());
+            let key = "Idempotency-Key: run-1:0\r\nConnection: close";
+            write!(stream, "{head}\r\n{key}\r\n\r\n{body}").expect("it is written");
+            stream
+        };
+        let posts = [0, 1].map(post);
+        signal(&run, "CONT");
+        for mut post in posts {
+            let mut answer = String::new();
+            post.read_to_string(&mut answer).expect("an answer");
+            assert!(answer.starts_with("HTTP/1.1 20") && answer.ends_with("{\"taken\":2}\n"), "{state}: {answer}");
+        }
+        signal(&run, "TERM");
+        assert_eq!(ended(&mut run.child).code(), TERMINATED);
+        assert_eq!(fs::read_to_string(run.scene.path("rows")).expect("text"), body, "{state}");
+    }
+}
+
 #[test]
 fn a_url_is_read_as_a_file_is() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

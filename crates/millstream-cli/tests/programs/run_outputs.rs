@@ -45,6 +45,31 @@ fn a_sink_that_is_the_file_of_standard_output_is_refused() {
     assert_eq!((text_of(&scene, "out").as_str(), seen.code), ("{\"a\":1}\n", Some(0)), "{}", seen.stderr);
 }
 
+/// The report would replace the rows.
+#[test]
+fn a_report_is_no_file_that_the_run_writes_or_reads() {
+    let scene = Scene::new().file("rows", "{\"a\":1}\n").file("empty", "").file("out", "");
+    let output = || File::options().append(true).open(scene.path("out")).expect("a file");
+    let cases = [
+        ("jsonl(\"rows\") | jsonl(\"new\")", "--stats ./new", "--stats: ./new is the file of a sink: "),
+        ("jsonl(\"rows\") | jsonl(\"new\")", "--record-picture new", "--record-picture: new is the file of a sink: "),
+        ("jsonl(\"rows\", dead: \"new\")", "--stats new", "--stats: new is the file of dead letters: "),
+        ("jsonl(\"rows\")", "--stats out", "--stats: out is the file of standard output: "),
+        ("jsonl(\"empty\")", "--stats empty", "--stats: empty is read and would be overwritten"),
+        ("jsonl(\"rows\")", "--stats new --record-picture new", "--record-picture: new is the file of --stats: "),
+    ];
+    for (text, flags, why) in cases {
+        for state in [&[][..], &["--state", "state"]] {
+            let args = [&["-e", text][..], &flags.split(' ').collect::<Vec<_>>(), state].concat();
+            let seen = into(&scene, &args, output());
+            assert!(seen.stderr.contains(why) && seen.code == Some(2), "{args:?}: {} {:?}", seen.stderr, seen.code);
+            assert!(!scene.path("new").exists() && text_of(&scene, "out").is_empty(), "{args:?}");
+        }
+    }
+    let seen = into(&scene, &["-e", "jsonl(\"rows\") | jsonl(\"new\")", "--stats", "report"], output());
+    assert_eq!((seen.stderr.as_str(), seen.code), ("", Some(0)));
+}
+
 #[test]
 fn a_start_whose_last_sink_cannot_be_made_leaves_the_others_as_they_are() {
     let scene = Scene::new().file("rows", "{\"a\":1}\n").file("F", "before\n").file("out", "");

@@ -278,6 +278,7 @@ fn a_run_that_is_refused_leaves_the_files_of_the_one_before() {
     let scene = Scene::new().file("p.mill", text).file("rows", "of before\n").file("dead", "of before\n");
     let scene = scene.file("one.mill", "jsonl(\"in\") | jsonl(\"rows\")").file("in", "{\"n\":1}\n");
     let refused = [
+        ("run p.mill --state state".to_owned(), "Address already in use", 1),
         ("run p.mill".to_owned(), "Address already in use", 1),
         (format!("run one.mill --page {address}"), "Address already in use", 1),
         ("run one.mill --stats no/such".to_owned(), "No such file or directory", 1),

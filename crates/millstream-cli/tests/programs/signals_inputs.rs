@@ -72,6 +72,36 @@ fn inputs_after_the_one_that_waits_are_left_out() {
     }
 }
 
+/// They are read, and a pipe has them no more.
+#[cfg(feature = "run")]
+#[test]
+fn rows_that_wait_for_a_sample_come_out_at_a_signal() {
+    let cases = [
+        ("csv | csv", ["a,b\n1,2\n", "3,4\n5,6\n"], "a,b\n1,2\n3,4\n5,6\n"),
+        ("jsonl(sample: 10) | map(.a)", ["{\"a\":1}\n", "{\"a\":2}\n{\"a\":3}\n"], "1\n2\n3\n"),
+    ];
+    for (text, pieces, expected) in cases {
+        for way in WAYS {
+            let scene = Scene::new().file("f", "a,b\n7,8\n");
+            let mut command = scene.command("millstream", "");
+            command.args(["run", "-e", text, "--deploy", way, "-", "f"]).stdin(Stdio::piped());
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+            let mut stdin = child.stdin.take().unwrap();
+            for piece in pieces {
+                stdin.write_all(piece.as_bytes()).unwrap();
+                wait_until_read(&stdin);
+            }
+            interrupt(&child);
+            let code = ended(&mut child).code();
+            drop(stdin);
+            let seen = child.wait_with_output().expect("it has ended");
+            let [stdout, stderr] = [seen.stdout, seen.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            assert_eq!((stdout.as_str(), code), (expected, Some(130)), "{way} {text}: {stderr}");
+            assert!(stderr.contains("interrupted within standard input, after 3 rows"), "{way} {text}: {stderr}");
+        }
+    }
+}
+
 /// A source without an end is ended by its signal, and the run with it.
 #[cfg(feature = "run")]
 #[test]
@@ -90,6 +120,28 @@ fn an_input_that_waits_before_an_endless_source_is_ended() {
             assert!(stderr.contains("interrupted within standard input, after 3 rows"), "{way} {text}: {stderr}");
             assert_eq!(std::fs::read_to_string(scene.path("out")).unwrap(), "1\n2\n3\n", "{way} {text}");
         }
+    }
+}
+
+/// Nothing is left to be written.
+#[cfg(feature = "run")]
+#[test]
+fn a_fifo_that_waits_for_its_writer_is_left_when_an_output_before_it_is_lost() {
+    if !std::path::Path::new("/dev/full").exists() {
+        let name = "a_fifo_that_waits_for_its_writer_is_left_when_an_output_before_it_is_lost";
+        return millstream_testkit::programs::skipped(name, "no /dev/full");
+    }
+    // Neither is drained: the one ends with its source, and so does the other, for its sample. The output is lost when the
+    // wait has begun.
+    let slow = "map([range(200000)] | length) | lines(\"/dev/full\")";
+    let texts = [format!("lines | {slow}; lines(\"log\", follow: true) | lines(\"more\")"), format!("csv | {slow}")];
+    for text in texts {
+        let scene = Scene::new().file("rows", "a\n1\n").file("log", "never read\n");
+        assert!(scene.command("mkfifo", "fifo").status().expect("it starts").success());
+        let mut command = scene.command("millstream", "");
+        let mut child = command.args(["run", "-e", &text, "rows", "fifo"]).stdin(Stdio::null()).spawn();
+        let child = child.as_mut().expect("the program starts");
+        assert_eq!(ended(child).code(), Some(1), "{text}");
     }
 }
 

@@ -108,12 +108,12 @@ fn entry(
     if let Some(at) = &fold.at {
         let read = rows.row(row, at, &places.at)?;
         (time, time_is_text) = match at.values(&read)? {
-            Values::One(scalar) => time_of(&scalar)?,
+            Values::One(scalar) => time_of(&scalar, at.text())?,
             Values::Many(outputs) => match outputs.iter().next().and_then(millstream_jq::scalar_of) {
-                Some(scalar) if outputs.ends.len() == 1 => time_of(&scalar)?,
+                Some(scalar) if outputs.ends.len() == 1 => time_of(&scalar, at.text())?,
                 None if outputs.ends.len() == 1 => match long_number(&outputs.text) {
-                    Some(seconds) => time_of(&Scalar::Float(seconds))?,
-                    None => time_of(&Scalar::Null)?,
+                    Some(seconds) => time_of(&Scalar::Float(seconds), at.text())?,
+                    None => time_of(&Scalar::Null, at.text())?,
                 },
                 _ => return Err("the row must have exactly one time".to_owned()),
             },

@@ -354,8 +354,8 @@ fn a_text_that_is_wrong_has_all_its_mistakes() {
     refused("csv | fold({n: cont})", &["an aggregate is `count`"]);
     refused("csv | fold({n: sum(.a + )})", &["expected term"]);
     refused("csv | table | count", &["`count` reads a `Rows` here", "this is a `Output`"]);
-    refused("let a = csv; a; a | jsonl", &["two outputs go to standard output"]);
-    refused("let a = csv; a | csv(\"x\"); a | jsonl(\"x\")", &["two outputs go to \"x\""]);
+    refused("let a = csv; a; a | jsonl", &["two outputs go to standard output", "the second one"]);
+    refused("let a = csv; a | csv(\"x\"); a | jsonl(\"x\")", &["two outputs go to \"x\"", "1:32", "the second one"]);
     refused("let a = csv;", &["the text has no output"]);
     refused("count", &["there is no wire `count`"]);
 }

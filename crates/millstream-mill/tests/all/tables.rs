@@ -146,7 +146,8 @@ fn a_whole_number_that_is_no_int_is_added_as_a_float() {
     let sum = "{\"sum\":1.2345678901234568e18}\n";
     check("jsonl | sum(.n)", &["{\"n\":1234567890123456789}\n{\"n\":1}\n"], sum);
     check("csv(schema: {n: float}) | sum(.n)", &["n\n1234567890123456789\n1\n"], sum);
-    let why = "1.2345678901234568e18 seconds since 1970 are after the year 9999: if they are milliseconds, write `.time / 1000`";
+    let why =
+        "1.2345678901234568e18 seconds since 1970 are after the year 9999: if they are milliseconds, write `.t / 1000`";
     check_dead("jsonl | count(every: 1m, at: .t)", &["{\"t\":1234567890123456789}\n"], "", &[("count", 1, "", why)]);
 }
 

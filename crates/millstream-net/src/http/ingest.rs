@@ -3,6 +3,7 @@
 use super::connection::Held;
 use super::endpoint::{ending, unanswered};
 use super::refusal::Arrived;
+use super::repeated::{self, KEY, Keys, LONGEST_KEY, Passed};
 use super::switch::Visitor;
 use super::{Refusal, body};
 use crate::taking::{NotTaken, Taking};
@@ -18,7 +19,9 @@ use millstream_core::text::{Block, BlockPool};
 use millstream_exec::Client;
 use std::convert::Infallible;
 use std::future::Future;
+use std::mem;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -47,8 +50,9 @@ const REUSED: usize = 1 << 20;
 /// - If the service is [handed over](super::hand_over) while a body comes, the new process gets the rest of it. The
 ///   response has the number of lines that both have taken.
 ///
-/// The endpoint does not recognize a line that is sent twice. A client without a response can send the lines again that
-/// were not reported as taken, and a stage that recognizes lines can drop the repeated ones.
+/// By default the endpoint does not recognize a line that is sent twice. A client without a response can send the lines
+/// again that were not reported as taken, and a stage that recognizes lines can drop the repeated ones. With
+/// [`keys`](Ingest::keys) it takes a body once that comes again with the same `Idempotency-Key`.
 ///
 /// ```
 /// use millstream::net::http::{Ingest, Server, axum::{Router, routing::post_service}};
@@ -77,13 +81,15 @@ pub struct Ingest {
     longest: usize,
     idle: Duration,
     taken: StatusCode,
+    keys: Option<Arc<Keys>>,
 }
 
 impl Ingest {
     /// An endpoint for lines of at most 1 MiB.
     #[must_use]
     pub fn new(client: Client<Block, ()>) -> Self {
-        Ingest { client, longest: 1 << 20, idle: Duration::from_secs(30), taken: StatusCode::ACCEPTED }
+        let (longest, idle, taken) = (1 << 20, Duration::from_secs(30), StatusCode::ACCEPTED);
+        Ingest { client, longest, idle, taken, keys: None }
     }
 
     /// Sets the longest line in bytes, counting its end.
@@ -104,12 +110,35 @@ impl Ingest {
         Ingest { taken: StatusCode::OK, ..self }
     }
 
+    /// Remembers the last keys, this many of them. A body that comes again with its `Idempotency-Key`, as a
+    /// [`PostSink`](super::PostSink) repeats one, is taken once: the repeat waits until the first one is through, its lines
+    /// that were taken are left out, and it has the same response. If other lines have come with the key, the response
+    /// is 422. The keys are in the memory of this process alone.
+    #[must_use]
+    pub fn keys(self, last: usize) -> Self {
+        Ingest { keys: Some(Arc::new(Keys::last(last))), ..self }
+    }
+
     async fn respond(self, request: Request) -> Response {
         let (mut parts, body) = request.into_parts();
         let before = parts.headers.get(&TAKEN).and_then(|taken| taken.to_str().ok()?.parse().ok()).unwrap_or(0);
         let held = parts.extensions.get::<Held>().cloned();
-        let mut taking = Taking::into(&self.client, before);
-        let outcome = self.take(body, held.as_ref().map(Held::visitor), &mut taking).await;
+        let key = self.keys.as_ref().zip(parts.headers.get(&KEY));
+        if key.is_some_and(|(_, key)| key.len() > LONGEST_KEY) {
+            return (StatusCode::BAD_REQUEST, "Idempotency-Key: send one of at most 256 bytes\n").into_response();
+        }
+        let known = key.map_or_else(repeated::Body::default, |(keys, key)| keys.body(key.as_bytes()));
+        let visitor = held.as_ref().map(Held::visitor);
+        let mut passed = match known.clone().try_lock_owned() {
+            Ok(passed) => passed,
+            Err(_) => {
+                // A hand-over waits for the request that is under way, not for this one.
+                visitor.into_iter().for_each(|visitor| visitor.leave());
+                known.lock_owned().await
+            }
+        };
+        let mut taking = Taking::into(&self.client, passed.at(before));
+        let outcome = self.take(body, before, visitor, &mut taking, &mut passed).await;
         // These lines are taken, even if the rest failed.
         let acknowledged = taking.all().await.map_err(|not_taken| self.refusal(not_taken));
         let taken = taking.taken;
@@ -118,6 +147,8 @@ impl Ingest {
             Ok(None) => (self.taken, [("content-type", "application/json")], said).into_response(),
             Ok(Some((rest, held))) => {
                 held.visitor().leave();
+                // The rest may come back to these routes, with its key.
+                drop(passed);
                 [CONTENT_LENGTH, TRANSFER_ENCODING].iter().for_each(|length| _ = parts.headers.remove(length));
                 parts.headers.insert(TAKEN, taken.into());
                 let response = Box::pin(held.again(parts, rest)).await;
@@ -127,6 +158,8 @@ impl Ingest {
                     && !response.headers().contains_key(TAKEN);
                 if nowhere { refused(Refusal::Ending, taken) } else { response }
             }
+            // The lines that were taken are those of another body.
+            Err(Refusal::OtherLines) => Refusal::OtherLines.into_response(),
             Err(Refusal::LineTooLong { most, .. }) => refused(Refusal::LineTooLong { most, taken }, taken),
             // It is not known whether the lines that are not acknowledged were taken.
             Err(Refusal::Ending) if taken == 0 => refused(acknowledged.err().unwrap_or(Refusal::Ending), taken),
@@ -146,14 +179,22 @@ impl Ingest {
     async fn take(
         &self,
         mut body: Body,
+        first: u64,
         visitor: Option<&Visitor>,
         taking: &mut Taking<'_, Block>,
+        passed: &mut Passed,
     ) -> Result<Option<Body>, Refusal> {
+        let Some(mut after) = self.after(&mut body, first, visitor, taking, *passed).await? else { return Ok(None) };
         // Reuses the memory of blocks that the pipeline has finished with, as long as the body lasts.
         let (mut lines, mut pool) = (WholeLines::new(self.longest), BlockPool::new(REUSED));
         let too_long = |LineTooLong { longest }| Refusal::LineTooLong { most: longest, taken: 0 };
         let stays = || visitor.is_none_or(Visitor::stays);
-        while let Some(piece) = self.piece(&mut body, visitor, taking).await? {
+        loop {
+            let piece = match mem::take(&mut after) {
+                none if none.is_empty() => self.piece(&mut body, visitor, taking).await?,
+                after => Some(after),
+            };
+            let Some(piece) = piece else { break };
             if !stays() {
                 let begun = [&lines.end().unwrap_or_default(), &*piece].concat();
                 return Ok(Some(rest(begun, body)));
@@ -163,7 +204,7 @@ impl Ingest {
             let whole = lines.push_onto(&piece, &mut block.bytes).map_err(too_long)?;
             if whole > 0 {
                 let filled = block.bytes.len();
-                self.send(pool.finish(block, filled), whole, taking).await?;
+                self.send(pool.finish(block, filled), whole, taking, passed).await?;
             }
         }
         let Some(mut last) = lines.end() else { return Ok(None) };
@@ -171,8 +212,35 @@ impl Ingest {
             return Ok(Some(rest(last, body)));
         }
         last.push(b'\n');
-        self.send(last.into(), 1, taking).await?;
+        self.send(last.into(), 1, taking, passed).await?;
         Ok(None)
+    }
+
+    /// Leaves out the lines that were passed on when the body came before. Returns the bytes after them that have come;
+    /// `None` if the body ends there.
+    async fn after(
+        &self,
+        body: &mut Body,
+        first: u64,
+        visitor: Option<&Visitor>,
+        taking: &mut Taking<'_, Block>,
+        passed: Passed,
+    ) -> Result<Option<Bytes>, Refusal> {
+        let (mut again, mut after) = (passed.again(first), Some(Bytes::new()));
+        while !again.is_over() {
+            after = self.piece(body, visitor, taking).await?;
+            match &mut after {
+                Some(piece) => {
+                    let left_out = again.leave_out(piece);
+                    drop(piece.split_to(left_out));
+                }
+                None => {
+                    again.end();
+                    break;
+                }
+            }
+        }
+        if again.are_same() { Ok(after) } else { Err(Refusal::OtherLines) }
     }
 
     /// The next piece of a body. A hand-over waits for open requests, but not for a body that comes slowly.
@@ -194,8 +262,17 @@ impl Ingest {
     }
 
     /// Only the first block of a body is refused for a full ring.
-    async fn send(&self, block: Block, lines: u64, taking: &mut Taking<'_, Block>) -> Result<(), Refusal> {
-        taking.send(block, lines, true).await.map_err(|not_taken| self.refusal(not_taken))
+    async fn send(
+        &self,
+        block: Block,
+        lines: u64,
+        taking: &mut Taking<'_, Block>,
+        passed: &mut Passed,
+    ) -> Result<(), Refusal> {
+        let with = passed.with(lines, &block);
+        taking.send(block, lines, true).await.map_err(|not_taken| self.refusal(not_taken))?;
+        *passed = with;
+        Ok(())
     }
 }
 

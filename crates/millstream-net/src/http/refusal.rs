@@ -39,6 +39,8 @@ pub enum Refusal {
         /// The number of its lines that are known to be taken.
         taken: u64,
     },
+    /// 422: the `Idempotency-Key` has come before, with other lines.
+    OtherLines,
     /// 429 with `Retry-After`: this client has too many open requests.
     TooMany,
     /// 202: the request is accepted, but its answer did not come in time.
@@ -60,6 +62,7 @@ impl Refusal {
             Refusal::Full | Refusal::Ending | Refusal::Ended | Refusal::Interrupted { .. } => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
+            Refusal::OtherLines => StatusCode::UNPROCESSABLE_ENTITY,
             Refusal::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Refusal::Late => StatusCode::ACCEPTED,
             Refusal::NoAnswer | Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -92,6 +95,7 @@ impl fmt::Display for Refusal {
             Refusal::Interrupted { taken } => {
                 write!(f, "the service has ended in the middle of this: the first {taken} lines were taken")
             }
+            Refusal::OtherLines => f.write_str("the Idempotency-Key has come before, with other lines"),
             Refusal::TooMany => f.write_str("too many requests of this client are under way"),
             Refusal::Late => f.write_str("accepted; the answer did not come in time"),
             Refusal::NoAnswer => {

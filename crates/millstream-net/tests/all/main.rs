@@ -18,6 +18,7 @@ mod peer;
 mod posted;
 mod random;
 mod readers;
+mod repeated;
 #[cfg(feature = "websocket")]
 mod sockets;
 mod stops;

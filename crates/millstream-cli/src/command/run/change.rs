@@ -18,7 +18,9 @@ use millstream_mill::{Allowed, Boxes, Program, Raw, Written};
 use millstream_registry::TextPipeline;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -44,6 +46,8 @@ pub(super) struct Of {
     pub(super) texts: Texts,
     /// Its sources.
     pub(super) read: Vec<Named>,
+    /// The files of its reports, each with its flag.
+    pub(super) reports: Vec<(&'static str, OsString)>,
     pub(super) quiet: bool,
     pub(super) complaints: Complaints,
 }
@@ -67,6 +71,16 @@ pub(super) trait Changeable: Send {
     /// The names of the files that it writes.
     fn names(&self) -> Vec<String>;
 
+    /// The names of the files that it has written, also for earlier texts.
+    fn written(&self) -> Vec<String>;
+
+    /// Whether it can write to a sink of this name, which is new to it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot.
+    fn can_write(&self, name: &str) -> io::Result<()>;
+
     /// Goes on with another text.
     ///
     /// # Errors
@@ -84,6 +98,14 @@ pub(super) struct OnRings {
 impl Changeable for OnRings {
     fn names(&self) -> Vec<String> {
         self.files.lock().names()
+    }
+
+    fn written(&self) -> Vec<String> {
+        self.files.lock().all().map(|file| file_of(file.name()).to_owned()).collect()
+    }
+
+    fn can_write(&self, name: &str) -> io::Result<()> {
+        can_be_written(file_of(name).as_ref())
     }
 
     fn go_on(&mut self, present: &Program, next: Next<'_>) -> Result<Made, String> {
@@ -159,7 +181,7 @@ fn refused(why: &str) -> (u16, Value) {
 impl Running {
     /// Checks a text, and goes on with it unless the request asks only for a check.
     fn change(&mut self, asked: &Asked) -> Result<Answered, Answered> {
-        let Of { texts: Texts { program, .. }, read, .. } = &self.of;
+        let Of { texts: Texts { program, .. }, read, reports, .. } = &self.of;
         let next = program.next(&asked.text).map_err(|wrong| Answered {
             code: Outcome::WrongUse.code(),
             wrong: wrong.in_file(asked.name.clone()).to_string(),
@@ -167,7 +189,7 @@ impl Running {
         })?;
         let allowed = Allowed { keeps: asked.keep.clone(), drops: asked.drop.clone() };
         names_states(program, &next, &allowed).map_err(Answered::wrong_use)?;
-        overwritten(&next, read, None).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
+        overwritten(&next, read, None, reports).map_or(Ok(()), Err).map_err(Answered::wrong_use)?;
         self.files_fit(&next)?;
         if asked.check {
             let check = program.check_upgrade(&next, &allowed);
@@ -193,12 +215,12 @@ impl Running {
 
     /// Refuses files that the text adds if they cannot be written beside those of the run.
     fn files_fit(&self, next: &Program) -> Result<(), Answered> {
-        let open = self.run.names();
+        let (open, written) = (self.run.names(), self.run.written());
         let [sinks, dead] = next.writes();
         let names = sinks.iter().filter_map(|number| next.sinks[*number].file.as_ref());
         let names = names.chain(dead.iter().filter_map(|number| next.dead[*number].as_ref()));
-        let names = names.map(|name| file_of(name));
-        for name in names.filter(|name| !open.iter().any(|open| open == name)) {
+        for sink in names.filter(|name| !open.iter().any(|open| open == file_of(name))) {
+            let name = file_of(sink);
             if is_url(name) {
                 SinkFile::posting(name.to_owned()).map_err(Answered::refused)?;
                 continue;
@@ -211,12 +233,21 @@ impl Running {
                     format!("{shown} is the file {other}, which the run writes: name it {other} in the new text, too");
                 return Err(Answered::wrong_use(why));
             }
+            // It would be emptied.
+            let is_it = |other: &&String| *other != name && Place::of(other.as_ref()) == place;
+            if let Some(other) = written.iter().find(is_it).filter(|_| matches!(place, Some(Place::There(_)))) {
+                let other = quoted(other.as_ref());
+                let why = format!(
+                    "{shown} is the file {other}, which the run has written: name it {other} in the new text, too"
+                );
+                return Err(Answered::wrong_use(why));
+            }
             // Opening a pipe waits for its other end, and the run would wait, too.
             if fs::metadata(name).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
                 let why = format!("{shown} is a pipe, which a text that replaces another cannot open");
                 return Err(Answered::wrong_use(why));
             }
-            let can = can_be_written(name.as_ref());
+            let can = self.run.can_write(sink);
             can.map_err(|error| Answered::refused(format!("{shown}: {}", cause(&error))))?;
         }
         Ok(())

@@ -46,6 +46,7 @@ struct Asked {
     most: usize,
     shards: usize,
     allowed: Allowed,
+    reports: Vec<(&'static str, OsString)>,
     quiet: bool,
     complaints: Complaints,
 }
@@ -70,8 +71,8 @@ enum Ended {
 /// Runs the program from the place that the directory has, or looks at its states.
 pub(super) fn run(of: RunText, keep: Keep, complaints: &Complaints) -> Outcome {
     let RunText { text, files, most, shards, accepts, allowed, run } = of;
-    let quiet = run.quiet;
-    let asked = Asked { text, files, most, shards, allowed, quiet, complaints: complaints.clone() };
+    let (quiet, reports) = (run.quiet, run.reports());
+    let asked = Asked { text, files, most, shards, allowed, reports, quiet, complaints: complaints.clone() };
     let mut job = match asked.job(keep.clone()) {
         Ok(job) => job,
         Err(outcome) => return outcome,
@@ -148,7 +149,7 @@ impl Asked {
             Outcome::WrongUse
         };
         let kept = KeptProgram::load(&self.text, &keep, self.allowed.clone(), self.shards, complaints)?;
-        let files = files_of(&kept.program, self.files.clone(), &self.text).map_err(wrong)?;
+        let files = files_of(&kept.program, self.files.clone(), &self.text, &self.reports).map_err(wrong)?;
         kept.describe(&mut keep);
         kept.judge(&mut keep);
         let read: Vec<OsString> = files.iter().flat_map(|named| named.files.clone()).collect();
@@ -164,7 +165,8 @@ impl Job {
     fn takes(&self, changes: &super::change::Changes, asked: &Asked, runs: &mut Runs) {
         let Job { kept, keep, files, read, outputs, .. } = self;
         let (texts, complaints) = (Texts::of(kept.program.clone()), asked.complaints.clone());
-        let of = super::change::Of { texts, read: files.clone(), quiet: asked.quiet, complaints };
+        let reports = asked.reports.clone();
+        let of = super::change::Of { texts, read: files.clone(), reports, quiet: asked.quiet, complaints };
         let (outputs, keep, read) = (outputs.clone(), keep.clone(), read.clone());
         let changes = changes.clone();
         runs.when_kept_started(move |upgrader| {
@@ -245,7 +247,7 @@ impl Job {
         let shown = outputs.shown(shown);
         let show = |shown: &mut Shown, _: SequenceNumber, written: &Written| shown.write(written);
         let (pipeline, shown) = (&kept.program.pipeline, sink::fold(shown, show));
-        let into = outputs.clone();
+        let into = outputs.clone().unless(refused.clone());
         let ended = runs.keep::<{ cfg!(feature = "serve") }, _, _, _, _, _>(keep, pipeline, source, into, shown);
         Ok(match (ended, refused.get()) {
             (Err(_), Some(refused)) => Ended::Refused(refused.clone()),

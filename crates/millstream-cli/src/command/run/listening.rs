@@ -21,6 +21,9 @@ use std::thread;
 /// The number of blocks that can wait between the connections and the pipeline.
 const BLOCKS: usize = 16;
 
+/// The number of bodies whose keys are remembered, so that a sender that had no answer can repeat one.
+const KEYS: usize = 10_000;
+
 /// A server whose values are the posted blocks of whole rows.
 pub(super) struct Listening {
     address: String,
@@ -39,7 +42,7 @@ impl Listening {
         let (sender, blocks) = sync_channel(BLOCKS);
         let (client, closer) = received(sender).map_err(|error| failed(address, &error))?;
         let clients = Clients::default();
-        let opened = clients.open(address, routes(Ingest::new(client).longest(longest)), None)?;
+        let opened = clients.open(address, routes(Ingest::new(client).longest(longest).keys(KEYS)), None)?;
         let address = opened.map_or_else(|| address.to_owned(), |address| address.to_string());
         Ok(Listening { address, blocks, clients, closer: Arc::new(closer) })
     }
@@ -99,7 +102,7 @@ impl Posted {
         let received = Reception::<Block, ()>::open(&Rings::new(), Some(BLOCKS));
         let (reception, arriving) = received.map_err(|error| failed(address, &error))?;
         let client = reception.client_of_source();
-        let ingest = Ingest::new(client.clone()).longest(longest).durable();
+        let ingest = Ingest::new(client.clone()).longest(longest).keys(KEYS).durable();
         let address = clients.open(address, routes(ingest), Some(client))?;
         let closer = Source::closer(&arriving);
         let refuse = Box::new(move || closer.iter().for_each(|closer| closer.close()));

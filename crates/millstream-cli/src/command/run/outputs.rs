@@ -41,8 +41,14 @@ impl fmt::Debug for Outputs {
 pub(super) const MESSAGES: u64 = 10;
 
 /// Why a program would overwrite its input or its text, or write two outputs to one file; `None` if it would not.
-/// Compares files, not names: a file may have several, and be standard input or standard output.
-pub(super) fn overwritten(program: &Program, files: &[Named], text: Option<&OsString>) -> Option<String> {
+/// Compares files, not names: a file may have several, and be standard input or standard output. The `reports` of the
+/// run are outputs, too, each with its flag.
+pub(super) fn overwritten(
+    program: &Program,
+    files: &[Named],
+    text: Option<&OsString>,
+    reports: &[(&str, OsString)],
+) -> Option<String> {
     let [sinks, dead] = program.writes();
     let prints = sinks.iter().any(|number| program.sinks[*number].file.is_none());
     let output = prints.then(Place::of_output).flatten();
@@ -78,6 +84,23 @@ pub(super) fn overwritten(program: &Program, files: &[Named], text: Option<&OsSt
             Some(_) => return Some(format!("{shown} is the file of a sink and of dead letters: use two files")),
             None => written.push((name, place, is_dead)),
         }
+    }
+    let mut reported: Vec<(&str, Place)> = Vec::new();
+    for (flag, name) in reports {
+        let (Some(place), shown) = (Place::of(name), quoted(name)) else { continue };
+        if read.contains(&place) {
+            return Some(format!("{flag}: {shown} is read and would be overwritten"));
+        }
+        let of = match written.iter().find(|(_, other, _)| *other == place) {
+            Some((.., true)) => Some("dead letters"),
+            Some(_) => Some("a sink"),
+            None if output.as_ref() == Some(&place) => Some("standard output"),
+            None => reported.iter().find(|(_, other)| *other == place).map(|(flag, _)| *flag),
+        };
+        if let Some(of) = of {
+            return Some(format!("{flag}: {shown} is the file of {of}: each output needs its own"));
+        }
+        reported.push((flag, place));
     }
     None
 }

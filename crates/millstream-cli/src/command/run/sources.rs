@@ -11,7 +11,7 @@ use crate::interrupts::is_end;
 use crate::message::{Complaints, quoted};
 use crate::outcome::Outcome;
 use millstream_io::{Decompressed, Follow, matching};
-use millstream_mill::{FileBlocks, Program, Raw, SourceOf};
+use millstream_mill::{FileBlocks, Format, Program, Raw, SourceOf};
 #[cfg(feature = "serve")]
 use millstream_mill::{FilePlace, RowBlocks};
 use std::collections::VecDeque;
@@ -44,6 +44,11 @@ impl Named {
     /// Whether it goes on until a signal ends it.
     pub(super) fn is_endless(&self) -> bool {
         self.of.follow || self.of.listen.is_some()
+    }
+
+    /// Whether rows wait until enough of them are read for a sample.
+    pub(super) fn samples(&self) -> bool {
+        self.of.sample > 0 && self.of.format != Format::Lines
     }
 
     /// Whether what it reads are files, each from its beginning to its end, so that their sizes say how much that is.
@@ -319,7 +324,9 @@ impl Iterator for Sources {
                 Reads::Followed => self.endless.lost(),
                 Reads::Posted => false,
             };
-            if ends {
+            // Rows that wait for the sample were read: a pipe does not have them any more.
+            let has_rows = |(_, blocks): &mut (OsString, FileBlocks)| blocks.end();
+            if ends && !(self.reads == Reads::Files && self.current.as_mut().is_some_and(has_rows)) {
                 // The stream ends within this file, but accepted rows are still to be passed on.
                 (self.left, self.current) = (VecDeque::new(), None);
                 self.listen()?;

@@ -7,6 +7,7 @@ use crate::config::Keep;
 use millstream_mill::Program;
 use millstream_state::{JobUpgrader, Upgraded};
 use std::ffi::OsString;
+use std::io;
 
 /// A run whose state is kept.
 pub(super) struct OnState {
@@ -20,6 +21,14 @@ pub(super) struct OnState {
 impl Changeable for OnState {
     fn names(&self) -> Vec<String> {
         self.outputs.names()
+    }
+
+    fn written(&self) -> Vec<String> {
+        self.outputs.written()
+    }
+
+    fn can_write(&self, name: &str) -> io::Result<()> {
+        KeptOutputs::can_begin(name)
     }
 
     fn go_on(&mut self, _: &Program, next: Next<'_>) -> Result<Made, String> {

@@ -16,6 +16,7 @@ use crate::deploy::output_of;
 use crate::input::identity;
 use crate::message::{Complaints, quoted};
 use crate::output::Output;
+use begun::Refused;
 use claimed::Claim;
 use millstream_core::{RunOutcome, SequenceNumber, Shape, Sink};
 use millstream_io::{FileSink, FileSinkOptions};
@@ -37,6 +38,11 @@ pub(super) struct KeptOutputs {
     names: Vec<Option<String>>,
     places: Places,
     next: Next,
+    /// Why the run cannot begin, once that is known, and its exit code.
+    refused: Refused,
+    /// The names of all files that the run has written.
+    #[cfg(feature = "page")]
+    written: Arc<Mutex<Vec<String>>>,
     complaints: Complaints,
 }
 
@@ -115,7 +121,16 @@ impl KeptOutputs {
             tables: program.sinks.iter().map(table_written).collect(),
             dead_files: program.dead.clone(),
         };
-        Ok(KeptOutputs { files, names, places, next: Next::default(), complaints: complaints.clone() })
+        Ok(KeptOutputs {
+            files,
+            names,
+            places,
+            next: Next::default(),
+            refused: Arc::default(),
+            #[cfg(feature = "page")]
+            written: Arc::default(),
+            complaints: complaints.clone(),
+        })
     }
 
     /// The names of the files that are written.
@@ -135,7 +150,7 @@ impl KeptOutputs {
         for url in next.files.iter().filter_map(To::url) {
             OpenOutput::posting(url).map_err(|error| error.to_string())?;
         }
-        Ok(KeptOutputs { next: self.next.clone(), ..next })
+        Ok(KeptOutputs { next: self.next.clone(), written: self.written.clone(), ..next })
     }
 
     /// Replaces the outputs of the run from this number on.
@@ -181,7 +196,10 @@ impl<A: for<'a> Shape<Ref<'a> = &'a Written>> ClaimingSink<A> for KeptOutputs {
     type Open = OpenOutputs;
 
     fn open(&self, claim: Option<(SequenceNumber, &Value)>) -> Result<OpenOutputs, OpenError> {
-        self.open_at(claim)
+        match self.refused.get() {
+            Some((why, _)) => Err(io::Error::other(why.clone()).into()),
+            None => self.open_at(claim),
+        }
     }
 
     fn goes_back(&self) -> bool {
@@ -263,6 +281,8 @@ impl KeptOutputs {
     }
 
     fn opened(&self, files: Vec<OpenOutput>, closed: Vec<Held>, dead: Vec<u64>, run: &str) -> OpenOutputs {
+        #[cfg(feature = "page")]
+        self.note_written(&closed);
         let bytes = files.iter().map(|_| Vec::new()).collect();
         let counts = Counts {
             earlier: dead.clone(),
