@@ -224,8 +224,8 @@ fn the_old_process_goes_on_with_the_old_text() {
     assert_eq!(text_of(&scene, "some.csv"), "id\n".to_owned() + &plain(&|id| id % 7 > 4));
 }
 
-/// A file that leaves the text and comes back is appended to. The state of its sink was lost with it, so the sink writes
-/// its header again, which the file has already.
+/// A file that leaves the text and comes back is appended to. The state of its sink was lost with it, so the sink
+/// writes its header again, which the file has already.
 #[test]
 fn a_sink_that_comes_back_goes_on_with_its_file() {
     let scene = Scene::new().file("log", "");

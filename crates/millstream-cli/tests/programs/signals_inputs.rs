@@ -131,8 +131,8 @@ fn a_fifo_that_waits_for_its_writer_is_left_when_an_output_before_it_is_lost() {
         let name = "a_fifo_that_waits_for_its_writer_is_left_when_an_output_before_it_is_lost";
         return millstream_testkit::programs::skipped(name, "no /dev/full");
     }
-    // Neither is drained: the one ends with its source, and so does the other, for its sample. The output is lost when the
-    // wait has begun.
+    // Neither is drained: the one ends with its source, and so does the other, for its sample. The output is lost when
+    // the wait has begun.
     let slow = "map([range(200000)] | length) | lines(\"/dev/full\")";
     let texts = [format!("lines | {slow}; lines(\"log\", follow: true) | lines(\"more\")"), format!("csv | {slow}")];
     for text in texts {

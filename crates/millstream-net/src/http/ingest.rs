@@ -111,9 +111,9 @@ impl Ingest {
     }
 
     /// Remembers the last keys, this many of them. A body that comes again with its `Idempotency-Key`, as a
-    /// [`PostSink`](super::PostSink) repeats one, is taken once: the repeat waits until the first one is through, its lines
-    /// that were taken are left out, and it has the same response. If other lines have come with the key, the response
-    /// is 422. The keys are in the memory of this process alone.
+    /// [`PostSink`](super::PostSink) repeats one, is taken once: the repeat waits until the first one is through, its
+    /// lines that were taken are left out, and it has the same response. If other lines have come with the key, the
+    /// response is 422. The keys are in the memory of this process alone.
     #[must_use]
     pub fn keys(self, last: usize) -> Self {
         Ingest { keys: Some(Arc::new(Keys::last(last))), ..self }
