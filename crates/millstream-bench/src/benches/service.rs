@@ -1,7 +1,7 @@
 //! Requests and answers: four clients, each with some open requests, and one order book. The rival does without a
 //! library: one thread owns the book and reads a `sync_channel`, and each client has a channel for its answers. Beside
-//! them is a book behind a `Mutex`, whose clients take their orders to it themselves: there is no message. Case `wait` is
-//! the time of one request when it is the only one. Case `journal` is the same book with its requests in a journal.
+//! them is a book behind a `Mutex`, whose clients take their orders to it themselves: there is no message. Case `wait`
+//! is the time of one request when it is the only one. Case `journal` is the same book with its requests in a journal.
 
 mod durable;
 
