@@ -334,7 +334,7 @@ mod tests {
     }
 
     fn put(file: Option<Arc<SinkFile>>, bytes: &str) {
-        assert!(file.expect("a file").write(bytes.as_bytes()).is_ok());
+        assert!(file.expect("a file").write(bytes.as_bytes(), None).is_ok());
     }
 
     #[test]
