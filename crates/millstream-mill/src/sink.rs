@@ -1,6 +1,6 @@
 //! Rows as text.
 
-use crate::columns::Type;
+use crate::columns::{Columns, Type};
 use crate::rows::{FailedRow, Form, RowAt, Rows};
 use crate::table::write_row;
 use crate::written::Written;
@@ -56,34 +56,32 @@ pub(crate) struct Header(pub(crate) Option<Arc<[String]>>);
 /// Rows as those of a table. The fields of the first row are its columns.
 pub(crate) fn table(header: &mut Header, rows: &Rows, sink: usize, separator: u8, stage: &Arc<str>) -> Written {
     let mut out = Vec::with_capacity(rows.text.len());
-    let write = |row: &[&[u8]], out: &mut Vec<u8>| write_row(row, separator, out);
-    let is_begun = header.0.is_some();
-    if let Form::Table { columns, separator: same, .. } = &rows.form
-        && *same == separator
-    {
-        let names: Vec<&str> = columns.all.iter().map(|column| column.name.as_str()).collect();
-        if begin(header, &names, &mut |row: &[&[u8]]| write(row, &mut out)) {
-            // Such rows are written as they were read.
-            for row in &rows.at {
-                out.extend_from_slice(rows.bytes(row));
-                out.push(b'\n');
-            }
-            let dead = rows.dead.clone();
-            return Written::table(sink, out, (!is_begun).then(|| header.length(separator)).flatten(), dead);
+    let (is_begun, mut first) = (header.0.is_some(), None);
+    let mut write = |row: &[&[u8]], out: &mut Vec<u8>| {
+        write_row(row, separator, out);
+        first.get_or_insert(out.len());
+    };
+    let is_header = match &rows.form {
+        Form::Table { columns, separator: same, .. } if *same == separator => {
+            begin(header, &names_of(columns), &mut |row: &[&[u8]]| write(row, &mut out))
         }
-    }
-    let dead = each_row(header, rows, stage, |row| write(row, &mut out));
-    Written::table(sink, out, (!is_begun).then(|| header.length(separator)).flatten(), dead)
+        _ => false,
+    };
+    let dead = if is_header {
+        // Such rows are written as they were read.
+        for row in &rows.at {
+            out.extend_from_slice(rows.bytes(row));
+            out.push(b'\n');
+        }
+        rows.dead.clone()
+    } else {
+        each_row(header, rows, stage, |row| write(row, &mut out))
+    };
+    Written::table(sink, out, first.filter(|_| !is_begun), dead)
 }
 
-impl Header {
-    /// The bytes of the header as a row.
-    fn length(&self, separator: u8) -> Option<usize> {
-        let names = self.0.as_ref()?;
-        let mut row = Vec::new();
-        write_row(&names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>(), separator, &mut row);
-        Some(row.len())
-    }
+fn names_of(columns: &Columns) -> Vec<&str> {
+    columns.all.iter().map(|column| column.name.as_str()).collect()
 }
 
 /// The header as a row, once, and then each row as its cells. Returns the rows that failed.
@@ -95,7 +93,7 @@ pub(crate) fn each_row(
 ) -> Vec<FailedRow> {
     let mut dead = rows.dead.clone();
     if let Form::Table { columns, .. } = &rows.form {
-        let names: Vec<&str> = columns.all.iter().map(|column| column.name.as_str()).collect();
+        let names = names_of(columns);
         begin(header, &names, &mut write);
         let header = header.0.clone().unwrap_or_default();
         let unknown = names.iter().find(|name| !header.iter().any(|there| there == *name));
