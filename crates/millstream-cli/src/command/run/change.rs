@@ -227,19 +227,19 @@ impl Running {
             }
             let shown = quoted(name.as_ref());
             let place = Place::of(name.as_ref());
-            if let Some(other) = open.iter().find(|other| place.is_some() && Place::of(other.as_ref()) == place) {
-                let other = quoted(other.as_ref());
+            let of = |files: &[String], verb| {
+                let other = files.iter().find(|other| *other != name && Place::of(other.as_ref()) == place)?;
+                Some((quoted(other.as_ref()), verb))
+            };
+            let other = match &place {
+                None => None,
+                Some(Place::New(_)) => of(&open, "writes"),
+                // What an earlier text has written would be emptied.
+                Some(Place::There(_)) => of(&open, "writes").or_else(|| of(&written, "has written")),
+            };
+            if let Some((other, verb)) = other {
                 let why =
-                    format!("{shown} is the file {other}, which the run writes: name it {other} in the new text, too");
-                return Err(Answered::wrong_use(why));
-            }
-            // It would be emptied.
-            let is_it = |other: &&String| *other != name && Place::of(other.as_ref()) == place;
-            if let Some(other) = written.iter().find(is_it).filter(|_| matches!(place, Some(Place::There(_)))) {
-                let other = quoted(other.as_ref());
-                let why = format!(
-                    "{shown} is the file {other}, which the run has written: name it {other} in the new text, too"
-                );
+                    format!("{shown} is the file {other}, which the run {verb}: name it {other} in the new text, too");
                 return Err(Answered::wrong_use(why));
             }
             // Opening a pipe waits for its other end, and the run would wait, too.
