@@ -187,8 +187,11 @@ pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
         // A pipe or a device: opening it as a test would disturb its reader, which waits for the output.
         Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
         Ok(_) => File::options().append(true).open(path).map(drop),
-        // A link to a file that is not there yet.
-        Err(_) if path.is_symlink() => Ok(()),
+        // A link to a file that is not there yet. Links that form a circle are another error.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+            can_be_written(&path.parent().unwrap_or(Path::new("")).join(path.read_link()?))
+        }
+        Err(error) if path.is_symlink() => Err(error),
         Err(_) => {
             File::options().write(true).create_new(true).open(path)?;
             std::fs::remove_file(path)

@@ -26,6 +26,8 @@ fn a_text_whose_output_cannot_be_written_is_refused_and_the_run_goes_on() {
     let none = [
         ("jsonl(\"no/such\")", "no/such: No such file or directory"),
         ("jsonl(\".\")", "Is a directory"),
+        ("jsonl(\"lost\")", "lost: No such file or directory"),
+        ("jsonl(\"round\")", "round: Too many levels of symbolic links"),
         #[cfg(feature = "sqlite")]
         ("sqlite(\"other\", table: \"t\")", "other: it is not a SQLite database"),
     ];
@@ -34,6 +36,9 @@ fn a_text_whose_output_cannot_be_written_is_refused_and_the_run_goes_on() {
         let shown = started(args);
         std::fs::write(shown.scene.path("other"), "no database, but a text of some length\n".repeat(100))
             .expect("a file");
+        for (link, target) in [("lost", "no/such"), ("round", "round")] {
+            std::os::unix::fs::symlink(target, shown.scene.path(link)).expect("a link");
+        }
         for (sink, why) in none.iter().chain(kept.iter().filter(|_| !args.is_empty())) {
             for check in ["--check", ""] {
                 let seen = shown.upgrade(&text(sink), check);
