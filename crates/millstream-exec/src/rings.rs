@@ -270,7 +270,7 @@ impl Rings {
     }
 
     /// Checks that the plan's rings fit into the memory limit.
-    pub(crate) fn check_memory(&self, plan: &Plan) -> Result<(), OptionsError> {
+    fn check_memory(&self, plan: &Plan) -> Result<(), OptionsError> {
         let (slots, bytes) = (self.slots, plan.bytes().unwrap_or(0));
         match self.limit() {
             Some(limit) if bytes as u64 > limit.bytes => {
@@ -287,6 +287,33 @@ impl Rings {
     pub(crate) fn pins(&self, inline: bool) -> Option<Pins> {
         self.pin
             .then(|| if inline { Pins::refused("everything on the calling thread") } else { Pins::on_physical_cores() })
+    }
+
+    /// Checks what a run checks before it begins: that these options are possible, and that the rings of `plan`, after a
+    /// source, fit into the memory limit. Nothing is allocated. Call it before you open what a refused run would have
+    /// changed, such as a file that the run empties.
+    ///
+    /// ```
+    /// use millstream::{exec::Feed, prelude::*};
+    /// let p = pipeline::<u64>().map(|x| x + 1);
+    /// let feed = Feed::source::<u64, std::ops::Range<u64>>();
+    /// assert!(Rings::new().check(&p.plan(), feed).is_ok());
+    /// assert!(Rings::new().memory_limit(100).check(&p.plan(), feed).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error with which the run would be refused.
+    pub fn check(&self, plan: &Plan, feed: Feed) -> Result<(), OptionsError> {
+        self.checked(plan.clone(), feed).map(drop)
+    }
+
+    /// The plan with the rings of this deployment, checked as [`check`](Rings::check) does.
+    pub(crate) fn checked(&self, plan: Plan, feed: Feed) -> Result<Plan, OptionsError> {
+        self.check_options()?;
+        let plan = self.planned(plan, feed);
+        self.check_memory(&plan)?;
+        Ok(plan)
     }
 
     /// The plan with the rings of this deployment, after a source.
@@ -336,7 +363,7 @@ impl Rings {
         self.batch.unwrap_or(DEFAULT_BATCH.max(part))
     }
 
-    pub(crate) fn check(&self) -> Result<(), OptionsError> {
+    fn check_options(&self) -> Result<(), OptionsError> {
         if !self.slots.is_power_of_two() {
             return Err(OptionsError::Ring(self.slots));
         }

@@ -182,12 +182,10 @@ pub(crate) struct Planned {
 
 impl Planned {
     fn of<R: RingRunner, P: Arrow>(pipeline: &P, rings: &Rings, feeding: Feed) -> Result<Self, RunError> {
-        rings.check()?;
         let (plan, lookup) = Plan::with_lookup(pipeline);
         R::check_names(&plan)?;
         let own_rings = plan.rings.len();
-        let mut plan = rings.planned(plan, feeding);
-        rings.check_memory(&plan)?;
+        let mut plan = rings.checked(plan, feeding)?;
         let ring_bytes = plan.bytes().unwrap_or(0);
         // Observers see the rings from the source's on.
         plan.rings.truncate(own_rings);

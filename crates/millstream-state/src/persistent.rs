@@ -52,7 +52,7 @@ use beginning::{Begins, numbers_of};
 use changed::{Versions, resumed};
 use described::Described;
 use millstream_core::{Arrow, Item, Val};
-use millstream_exec::{Durable, JobRefExt, Lasting, Rings, RunError, Runner};
+use millstream_exec::{Durable, Feed, JobRefExt, Lasting, Rings, RunError, Runner};
 use offers::Stores;
 use on_storing::OnStoring;
 use serde_json::{Value, json};
@@ -228,6 +228,8 @@ impl Persistent {
         self.check_side_sinks(&plan)?;
         let by_number = self.by_number(&sink, source.repeats());
         by_number.check(&plan)?;
+        // A refused start leaves the sinks as they are.
+        self.rings.check(&plan, Feed::source::<T, Trailing<T, X>>()).map_err(|error| JobError::Run(error.into()))?;
         let can_begin = |position: &Value| source.can_begin(position);
         let (mut opened, begins) = match self.resume::<P::Out, _>(&plan, &sink, &can_begin)? {
             Some(resumed) => resumed,

@@ -283,6 +283,7 @@ fn a_run_that_is_refused_leaves_the_files_of_the_one_before() {
         (format!("run one.mill --page {address}"), "Address already in use", 1),
         ("run one.mill --stats no/such".to_owned(), "No such file or directory", 1),
         ("run one.mill --memory-limit 100".to_owned(), "no ring is small enough", 2),
+        ("run one.mill --memory-limit 100 --state memory".to_owned(), "no ring is small enough", 2),
     ];
     for (args, why, code) in refused {
         let seen = scene.millstream(&args, Input::Nothing);

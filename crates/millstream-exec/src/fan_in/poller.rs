@@ -68,12 +68,9 @@ pub enum Polled {
 
 impl<T: Item, O: ItemFormat<T>> Poller<T, O> {
     pub(super) fn open(fan_in: FanIn<T, O>, rings: &Rings) -> Result<Opened<T, O>, RunError> {
-        rings.check()?;
         fan_in.check()?;
-        let nothing = Plan::default();
         let feed = fan_in.feed_of(rings.slots());
-        let plan = rings.planned(nothing, feed);
-        rings.check_memory(&plan)?;
+        rings.check(&Plan::default(), feed)?;
         let shared = Arc::new(Shared::new(IdleStrategy::of(rings.waiting(), usable_cores().usable)));
         shared.idle.beside(fan_in.producers);
         let _ = shared.idle.placed(1);
