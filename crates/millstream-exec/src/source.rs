@@ -312,10 +312,11 @@ impl<T: Item, I> SourceTasklet<T, I> {
         self.exhausted = true;
     }
 
-    /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait.
-    fn end(&mut self, moved: usize) -> Progress {
+    /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait. `laid` says whether this
+    /// step has laid a mark: the other workers are woken for it, also where END waits.
+    fn end(&mut self, moved: usize, mut laid: bool) -> Progress {
         self.exhausted = true;
-        let laid = self.output.lay(&self.shared.marks);
+        laid |= self.lay();
         if self.output.try_end(&self.shared.marks) {
             self.shared.end_source();
             Progress { moved: moved + 1, ..Progress::DONE }
@@ -335,7 +336,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
             self.rest = Rest::Over;
         }
         if self.ends() {
-            return self.end(0);
+            return self.end(0, false);
         }
         let laid = self.lay();
         // Numbers follow it, or END.
@@ -353,7 +354,7 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
             }
         };
         if exhausted {
-            return self.end(moved);
+            return self.end(moved, laid);
         }
         if matches!(self.rest, Rest::Over) {
             self.rest = Rest::Due(SeenMoves::new());
@@ -371,5 +372,28 @@ impl<T: Item, I: Iterator<Item = T> + Send> Tasklet for SourceTasklet<T, I> {
 
     fn probe(&self) -> TaskProbe {
         TaskProbe::of_source(self.output.producer.probe())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::SourceTasklet;
+    use crate::marks::AtEnd;
+    use crate::shared::Shared;
+    use crate::source_ring::{SourceFork, SourceRing};
+    use crate::tasklet::Tasklet;
+    use millstream_core::Dense;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_mark_before_the_last_look_for_a_value_is_work() {
+        let (shared, (producer, _stage)) = (Arc::new(Shared::early()), millstream_ring::ring::<u64, Dense>(4).unwrap());
+        shared.marks.begin(0.into(), 1, (None, Some(AtEnd(Arc::new(|_| ())))), None);
+        shared.marks.ask(true);
+        let ring = SourceRing::new(producer, SourceFork::new());
+        let mut source = SourceTasklet::ready(std::iter::empty(), ring, 4, shared);
+        let [first, second] = [source.step(4), source.step(4)];
+        assert!(first.worked && !first.done, "it lays the mark, and END waits");
+        assert!(!second.worked && !second.done);
     }
 }
