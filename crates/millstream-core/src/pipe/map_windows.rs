@@ -67,18 +67,15 @@ pub(super) fn last_values<T>(last: &mut VecDeque<T>, n: usize, value: T) -> Opti
     if last.len() < n {
         return None;
     }
-    if !last.as_slices().1.is_empty() {
-        put_side_by_side(last, n);
+    if last.capacity() < 2 * n {
+        make_room(last, n);
     }
-    Some(last.as_slices().0)
+    Some(last.make_contiguous())
 }
 
-// Once in `n` values: a call for each of them would cost as much as all else.
 #[cold]
-#[inline(never)]
-fn put_side_by_side<T>(last: &mut VecDeque<T>, n: usize) {
-    last.reserve_exact((2 * n).saturating_sub(last.len()));
-    last.make_contiguous();
+fn make_room<T>(last: &mut VecDeque<T>, n: usize) {
+    last.reserve_exact(2 * n - last.len());
 }
 
 impl<A, F, B> fmt::Debug for MapWindows<A, F, B> {
