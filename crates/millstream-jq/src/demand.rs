@@ -29,7 +29,7 @@ impl Default for Demand {
 impl Demand {
     /// The fields that the filter reads if the whole of its output is used.
     pub(crate) fn of(filter: &str) -> Self {
-        crate::syntax::parse(filter).map_or(Demand::All, |term| of(&term, &Demand::All))
+        crate::syntax::parse(filter).map_or(Demand::All, |(term, _)| of(&term, &Demand::All))
     }
 
     fn field(name: &str, of_it: Demand) -> Self {

@@ -1,3 +1,4 @@
+use crate::depth::{AROUND, Levels};
 use crate::native::{Cell, Cells, Native, Scalar};
 use crate::parse::{FieldTree, Found, Parser};
 use crate::{Filter, Options, Style, What, Wrong};
@@ -207,13 +208,17 @@ impl Expression {
     ///
     /// All mistakes in the text.
     pub fn new(text: &str) -> Result<Self, Wrong> {
-        let native = Native::of(text).filter(|native| !native.is_identity());
-        let filter = OnceLock::new();
-        if native.is_none() {
-            let _ = filter.set(on_lines(text)?);
-        }
-        let tree = native.as_ref().map(|native| FieldTree::of(native.paths())).unwrap_or_default();
-        Ok(Expression(Arc::new(Compiled { text: text.to_owned(), filter, any: OnceLock::new(), native, tree })))
+        let levels = Levels::of(text, 0)?;
+        levels.on_a_stack(text, || {
+            levels.check(text, 0)?;
+            let native = Native::of(text).filter(|native| !native.is_identity());
+            let filter = OnceLock::new();
+            if native.is_none() {
+                let _ = filter.set(on_lines(text)?);
+            }
+            let tree = native.as_ref().map(|native| FieldTree::of(native.paths())).unwrap_or_default();
+            Ok(Expression(Arc::new(Compiled { text: text.to_owned(), filter, any: OnceLock::new(), native, tree })))
+        })
     }
 
     fn filter(&self) -> &Filter {
@@ -304,7 +309,7 @@ const MOST: usize = 256 << 20;
 /// A filter that writes each output on a line.
 fn on_lines(text: &str) -> Result<Filter, Wrong> {
     let style = Style { indent: None, ..Style::default() };
-    Filter::with(text, &Options { style, for_rows: true, most: Some(MOST), ..Options::default() })
+    Filter::within(AROUND, text, &Options { style, for_rows: true, most: Some(MOST), ..Options::default() })
 }
 
 /// A filter's answer to one value.

@@ -5,6 +5,7 @@ mod variables;
 pub use answer::{Answer, Said, What};
 
 use crate::demand::Demand;
+use crate::depth::{self, Levels};
 use crate::evaluations::counted;
 use crate::functions::{Around, Kind, Message, definitions, functions};
 use crate::native::Native;
@@ -76,12 +77,25 @@ impl Filter {
     ///
     /// As [`new`](Filter::new).
     pub fn with(filter: &str, options: &Options) -> Result<Self, Wrong> {
+        Self::within(0, filter, options)
+    }
+
+    /// The same, with so many levels more than a text may have.
+    pub(crate) fn within(around: usize, filter: &str, options: &Options) -> Result<Self, Wrong> {
+        let levels = Levels::of(filter, around)?;
+        levels.on_a_stack(filter, || {
+            levels.check(filter, around)?;
+            Self::compiled(filter, options, &levels)
+        })
+    }
+
+    fn compiled(filter: &str, options: &Options, levels: &Levels) -> Result<Self, Wrong> {
         let variables = Variables::of(options).map_err(|why| Wrong::whole(filter, why))?;
         let without = if options.for_rows { left_out::without_for_rows } else { left_out::without };
         let joined = Joined::of(filter);
         let text = joined.as_ref().map_or(filter, |joined| joined.text.as_str());
         let text = if !options.for_rows && syntax::is_empty(text) { "." } else { text };
-        let compiled = compile(text, &variables.names(), without);
+        let compiled = compile(text, &variables.names(), without, levels);
         let compiled = compiled.map_err(|wrong| wrong.of_text(filter, joined.as_ref()))?;
         let demand = match options.input {
             Input::Values => Demand::of(text),
@@ -134,22 +148,33 @@ impl Filter {
     }
 }
 
-fn compile(filter: &str, variables: &[String], without: Advice) -> Result<jaq_core::Filter<Kind>, Wrong> {
-    if let Some(mut term) = syntax::parse(filter)
-        && operators::replace(&mut term)
-    {
-        // The filter whose text has changed, as a name that is not in it.
-        let mut whole = "__whole".to_owned();
-        while filter.contains(&whole) {
-            whole.push('_');
-        }
-        let own = Def { name: whole.as_str(), args: Vec::new(), body: term };
-        if let Ok(compiled) = compile_behind([own], &whole, variables, without) {
-            return Ok(compiled);
+fn compile(
+    filter: &str,
+    variables: &[String],
+    without: Advice,
+    levels: &Levels,
+) -> Result<jaq_core::Filter<Kind>, Wrong> {
+    let parsed = syntax::parse(filter);
+    // Whether only a changed tree is certainly not too deep.
+    let mut is_long = parsed.is_none() && !levels.are_few();
+    if let Some((mut term, has_chains)) = parsed {
+        let is_replaced = operators::replace(&mut term);
+        is_long = has_chains | depth::spread(&mut term);
+        if is_replaced || is_long {
+            // The filter whose text has changed, as a name that is not in it.
+            let mut whole = "__whole".to_owned();
+            while filter.contains(&whole) {
+                whole.push('_');
+            }
+            let own = Def { name: whole.as_str(), args: Vec::new(), body: term };
+            if let Ok(compiled) = compile_behind([own], &whole, variables, without) {
+                return Ok(compiled);
+            }
         }
     }
     // Also to find the places of mistakes.
-    compile_behind([], filter, variables, without)
+    let compiled = compile_behind([], filter, variables, without)?;
+    if is_long { Err(levels.too_deep(filter)) } else { Ok(compiled) }
 }
 
 /// Compiles a filter that can use these definitions.

@@ -26,13 +26,14 @@
 //!
 //! **Where to look**: `boundary` cuts blocks, `demand` finds the fields that are read, `native` has filters that need
 //! no jaq, `parse` reads JSON as jaq does, `syntax` reads filters, `operators`, `regex` and `functions` have what is
-//! jq's and not jaq's, `left_out` has the names that are refused.
+//! jq's and not jaq's, `left_out` has the names that are refused, `depth` has the limit of a filter's levels.
 //!
 //! **Promise, and its tests**: a filter has the answers of jaq, except those that `tests/all/as_in_jq.rs` has from jq,
 //! wherever the stream is cut, and on every deployment (`tests/all/same.rs`, `src/parse.rs`; `src/fuzzed.rs`, fuzzed).
 
 mod boundary;
 mod demand;
+mod depth;
 mod evaluations;
 mod expression;
 mod filter;

@@ -73,7 +73,7 @@ fn whole(number: &Num) -> Option<Num> {
 
 /// Replaces the operators in a filter by calls of functions of ours. Returns whether there were any.
 pub(crate) fn replace(term: &mut Term<&str>) -> bool {
-    syntax::each(term, replace_one)
+    syntax::each(term, |_| false, replace_one)
 }
 
 fn replace_one(term: &mut Term<&str>) -> bool {

@@ -11,14 +11,18 @@ use std::mem;
 /// The variable that marks a `%` while a text is parsed. No text can contain this name.
 const REST: &str = "$!%";
 
-/// Parses a filter; `None` if it is none.
+/// The longest chain that stays as it is.
+const CHAIN: usize = 32;
+
+/// Parses a filter; `None` if it is none. Also returns whether it has long lists, which are [`balanced`].
 ///
 /// In jaq `%` binds more tightly than `*` and `/`, in jq as tightly. So `a % b` is parsed as `a * $!% * b`.
-pub(crate) fn parse(text: &str) -> Option<Term<&str>> {
+pub(crate) fn parse(text: &str) -> Option<(Term<&str>, bool)> {
     let tokens = marked(Lexer::new(text).lex().ok()?);
     let mut term = Parser::new(&tokens).parse(|parser| parser.term()).ok()?;
-    each(&mut term, remainder);
-    Some(term)
+    let is_long = each(&mut term, balanced, |_| false);
+    each(&mut term, |_| false, remainder);
+    Some((term, is_long))
 }
 
 /// Whether there is nothing but white space and comments.
@@ -58,9 +62,59 @@ fn remainder(term: &mut Term<&str>) -> bool {
     is_marked
 }
 
-/// Calls `how` for every term in this one, and then for this one. Returns whether it was true for any.
-pub(crate) fn each<'s>(term: &mut Term<&'s str>, how: fn(&mut Term<&'s str>) -> bool) -> bool {
-    let each = move |term: &mut Term<&'s str>| each(term, how);
+/// Makes a balanced tree of a long chain of `,`, `or` or `and`, which is as deep as it is long: its evaluation calls
+/// itself for each level. These three have the same outputs wherever the brackets are.
+fn balanced(term: &mut Term<&str>) -> bool {
+    let operator: fn() -> BinaryOp<&'static str> = match term {
+        Term::BinOp(_, BinaryOp::Comma, _) => || BinaryOp::Comma,
+        Term::BinOp(_, BinaryOp::Or, _) => || BinaryOp::Or,
+        Term::BinOp(_, BinaryOp::And, _) => || BinaryOp::And,
+        _ => return false,
+    };
+    let is_same = |other: &BinaryOp<&str>| mem::discriminant(other) == mem::discriminant(&operator());
+    let (mut length, mut first) = (1, &*term);
+    while let Term::BinOp(left, other, _) = first
+        && is_same(other)
+    {
+        (length, first) = (length + 1, left);
+    }
+    if length <= CHAIN {
+        return false;
+    }
+    let (mut items, mut rest) = (Vec::with_capacity(length), mem::take(term));
+    loop {
+        match rest {
+            Term::BinOp(left, other, right) if is_same(&other) => {
+                items.push(*right);
+                rest = *left;
+            }
+            first => {
+                items.push(first);
+                break;
+            }
+        }
+    }
+    items.reverse();
+    *term = tree(items, operator);
+    true
+}
+
+fn tree<'s>(mut items: Vec<Term<&'s str>>, operator: fn() -> BinaryOp<&'static str>) -> Term<&'s str> {
+    let right = items.split_off(items.len() / 2);
+    match (items.len(), right.len()) {
+        (0, _) => right.into_iter().next().unwrap_or_default(),
+        _ => Term::BinOp(tree(items, operator).into(), operator(), tree(right, operator).into()),
+    }
+}
+
+/// What is done to a term. Returns whether it was changed.
+type How<'s> = fn(&mut Term<&'s str>) -> bool;
+
+/// Calls `first` for this term, then does the same for every term in it, and then calls `how` for this one. Returns
+/// whether one of them was true for any.
+pub(crate) fn each<'s>(term: &mut Term<&'s str>, first: How<'s>, how: How<'s>) -> bool {
+    let is_first = first(term);
+    let each = move |term: &mut Term<&'s str>| each(term, first, how);
     let inner = match term {
         Term::Id | Term::Recurse | Term::Num(_) | Term::Break(_) | Term::Var(_) | Term::Arr(None) => false,
         Term::Str(_, parts) => any(parts, |part| match part {
@@ -70,10 +124,15 @@ pub(crate) fn each<'s>(term: &mut Term<&'s str>, how: fn(&mut Term<&'s str>) -> 
         Term::Arr(Some(inner)) | Term::Neg(inner) | Term::Label(_, inner) => each(inner),
         Term::Obj(fields) => any(fields, |(key, value)| each(key) | value.as_mut().is_some_and(each)),
         Term::BinOp(left, operator, right) => {
-            let bound = if let BinaryOp::Pipe(Some(pattern)) = operator { in_pattern(pattern, how) } else { false };
+            let bound = match operator {
+                BinaryOp::Pipe(Some(pattern)) => in_pattern(pattern, first, how),
+                _ => false,
+            };
             each(left) | each(right) | bound
         }
-        Term::Fold(_, source, pattern, arguments) => each(source) | in_pattern(pattern, how) | any(arguments, each),
+        Term::Fold(_, source, pattern, arguments) => {
+            each(source) | in_pattern(pattern, first, how) | any(arguments, each)
+        }
         Term::TryCatch(inner, caught) => each(inner) | caught.as_mut().is_some_and(|caught| each(caught)),
         Term::IfThenElse(cases, rest) => {
             let rest = rest.as_mut().is_some_and(|rest| each(rest));
@@ -89,14 +148,14 @@ pub(crate) fn each<'s>(term: &mut Term<&'s str>, how: fn(&mut Term<&'s str>) -> 
             each(inner) | parts
         }
     };
-    how(term) | inner
+    how(term) | inner | is_first
 }
 
-fn in_pattern<'s>(pattern: &mut Pattern<&'s str>, how: fn(&mut Term<&'s str>) -> bool) -> bool {
+fn in_pattern<'s>(pattern: &mut Pattern<&'s str>, first: How<'s>, how: How<'s>) -> bool {
     match pattern {
         Pattern::Var(_) => false,
-        Pattern::Arr(patterns) => any(patterns, |pattern| in_pattern(pattern, how)),
-        Pattern::Obj(fields) => any(fields, |(key, pattern)| each(key, how) | in_pattern(pattern, how)),
+        Pattern::Arr(patterns) => any(patterns, |pattern| in_pattern(pattern, first, how)),
+        Pattern::Obj(fields) => any(fields, |(key, pattern)| each(key, first, how) | in_pattern(pattern, first, how)),
     }
 }
 

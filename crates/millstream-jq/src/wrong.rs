@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
+/// The most characters of a line that a message shows.
+const WIDTH: usize = 160;
+
 /// Why a text is not a filter: all mistakes, each with its place.
 ///
 /// ```
@@ -56,6 +59,11 @@ impl Wrong {
     /// A mistake that concerns the whole filter.
     pub(crate) fn whole(filter: &str, what: String) -> Self {
         Wrong::of(filter, vec![(0..filter.len(), what)])
+    }
+
+    /// A mistake in one place.
+    pub(crate) fn at(filter: &str, at: Range<usize>, what: String) -> Self {
+        Wrong::of(filter, vec![(at, what)])
     }
 
     /// The same mistakes of a text in which pairs were joined, in the text as it was.
@@ -121,8 +129,14 @@ impl fmt::Display for Wrong {
             } else {
                 writeln!(f, "{what}, at column {column}")?;
             }
-            let most = line.chars().count().saturating_sub(column - 1);
-            write!(f, "  {line}\n  {}{}", " ".repeat(column - 1), "^".repeat(width.min(most).max(1)))?;
+            // The place is in the middle of what is shown of a long line.
+            let length = line.chars().count();
+            let skipped = if length > WIDTH { (column - 1).saturating_sub(WIDTH / 2) } else { 0 };
+            let shown: String = line.chars().skip(skipped).take(WIDTH).collect();
+            let [before, after] = [skipped > 0, length > skipped + WIDTH].map(|cut| if cut { "…" } else { "" });
+            let blanks = before.chars().count() + column - 1 - skipped;
+            let most = shown.chars().count().saturating_sub(column - 1 - skipped);
+            write!(f, "  {before}{shown}{after}\n  {}{}", " ".repeat(blanks), "^".repeat(width.min(most).max(1)))?;
         }
         Ok(())
     }

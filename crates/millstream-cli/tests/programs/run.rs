@@ -69,6 +69,7 @@ fn a_join_says_that_rows_found_no_partner() {
     let scene = Scene::new().file("a.csv", ORDERS).file("ids.jsonl", "{\"id\":\"1\"}\n{\"id\":\"2\"}\n");
     let scene = scene.file("users.jsonl", "{\"user\":\"ann\"}\n").file("none.jsonl", "{\"user\":null}\n");
     let scene = scene.file("counts.jsonl", "{\"id\":1,\"t\":7}\n");
+    let scene = scene.file("long.jsonl", format!("{{\"user\":\"{}\"}}\n", "x".repeat(100_000)));
     let said = |join: &str| {
         let mut command = scene.command("millstream", "run -e");
         command.arg(format!("csv(\"a.csv\", schema: {{id: int, user: text, qty: int}}) | join({join}) | count"));
@@ -91,6 +92,13 @@ fn a_join_says_that_rows_found_no_partner() {
             "jsonl(\"counts.jsonl\") | count(by: .id, every: 1m, at: .t), on: .id",
             "none of 3 rows found a partner: other rows with .id 1 came after them, and a join sees those that came \
              before",
+        ),
+        (
+            "jsonl(\"long.jsonl\"), on: .user",
+            &format!(
+                "none of 3 rows found a partner: .user is as \"ann\", and .user of the other rows is as \"{} ..",
+                "x".repeat(159)
+            ),
         ),
         ("jsonl(\"users.jsonl\"), on: .uesr", "none of 3 rows found a partner: .uesr is null in all of them"),
         (

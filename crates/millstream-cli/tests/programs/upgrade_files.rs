@@ -1,6 +1,6 @@
 //! `upgrade` with a text that writes other files than the present one.
 
-use crate::scene::{Scene, Seen};
+use crate::scene::{Input, Scene, Seen};
 use crate::upgrade_run::Shown;
 
 const RUNS: [&str; 2] = ["", "--state state "];
@@ -86,5 +86,27 @@ fn a_text_that_writes_the_file_of_a_report_is_refused() {
         let why = "--stats: report is the file of a sink: each output needs its own";
         refuses(&shown.upgrade(&text("jsonl(\"report\")"), ""), 2, why);
         assert_eq!(shown.end().1, Some(143), "{args}");
+    }
+}
+
+/// It is read in a thread of the run.
+#[test]
+fn a_text_that_is_too_deep_is_refused_and_the_run_goes_on() {
+    for args in RUNS {
+        let shown = started(args);
+        for (before, behind) in [("{a:", "}"), (".|", ""), ("[", "]"), ("(try ", ")")] {
+            for n in [800, 60_000 / (before.len() + behind.len())] {
+                let deep = format!("{}.id{}", before.repeat(n), behind.repeat(n));
+                let text = format!("jsonl(\"log\", follow: true) | map({deep}) | jsonl(\"n\")");
+                for check in ["--check", ""] {
+                    refuses(&shown.upgrade(&text, check), 2, "this is more than 200 levels deep");
+                }
+            }
+        }
+        shown.append("log", "{\"n\":2}\n");
+        shown.shows("n", "{\"n\":1}\n{\"n\":2}\n");
+        let (scene, code, said) = shown.end();
+        assert_eq!((code, said.matches(": version ").count()), (Some(143), 0), "{args}: {said}");
+        refuses(&scene.millstream("check p.mill", Input::Nothing), 2, "this is more than 200 levels deep");
     }
 }

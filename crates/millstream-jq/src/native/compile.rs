@@ -8,7 +8,7 @@ use jaq_core::path::{Opt, Part, Path};
 use std::borrow::Cow;
 
 pub(super) fn native(filter: &str) -> Option<Native> {
-    let term = crate::syntax::parse(filter)?;
+    let (term, _) = crate::syntax::parse(filter)?;
     let mut paths = Paths::default();
     let (mut conditions, mut rest) = (Vec::new(), &term);
     let output = loop {

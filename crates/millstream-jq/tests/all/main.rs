@@ -2,6 +2,7 @@
 
 mod as_in_jq;
 mod cases;
+mod deep;
 mod generator;
 mod hostile;
 mod jaq;

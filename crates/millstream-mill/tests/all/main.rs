@@ -2,6 +2,7 @@
 
 mod bounds;
 mod change;
+mod deep;
 mod each;
 mod goes_on;
 mod habits;

@@ -96,7 +96,8 @@ pub(super) fn say_alone(texts: &Texts, complaints: &Complaints) {
         }
         let on = call.and_then(|call| call.given("on")).map_or_else(String::new, Literal::to_string);
         let with = call.and_then(|call| call.given("with")).map_or_else(|| on.clone(), Literal::to_string);
-        let why = match (key, other_key) {
+        let is_same = key == other_key;
+        let why = match (key.map(shown), other_key.map(shown)) {
             (None, _) => format!("{on} is null in all of them"),
             (_, None) => format!("no other row with {with} came before them"),
             (Some(key), Some(other)) if kind(&key) != kind(&other) => format!(
@@ -105,7 +106,7 @@ pub(super) fn say_alone(texts: &Texts, complaints: &Complaints) {
                 kind(&other),
                 advised((&on, &with), (&key, &other))
             ),
-            (Some(key), Some(other)) if key == other => match call.and_then(|call| call.given("within")) {
+            (Some(_), Some(other)) if is_same => match call.and_then(|call| call.given("within")) {
                 Some(within) => format!("other rows with {with} {other} came after them, or not within {within}"),
                 None => {
                     format!("other rows with {with} {other} came after them, and a join sees those that came before")
@@ -114,6 +115,17 @@ pub(super) fn say_alone(texts: &Texts, complaints: &Complaints) {
             (Some(key), Some(other)) => format!("{on} is as {key}, and {with} of the other rows is as {other}"),
         };
         complaints.note(&format!("{name}: none of {} found a partner: {why}", many(all, "row")));
+    }
+}
+
+/// The most characters of a key that a message shows.
+const SHOWN: usize = 160;
+
+/// A key, of which a message shows the beginning.
+fn shown(key: String) -> String {
+    match key.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} ..", &key[..end]),
+        None => key,
     }
 }
 
