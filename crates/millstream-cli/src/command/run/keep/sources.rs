@@ -11,7 +11,7 @@ use blocks::KeptBlocks;
 use millstream_core::text::Block;
 use millstream_io::Failure;
 use millstream_mill::{FilePlace, Raw, SourceOf};
-use millstream_state::resumable::JournalPlace;
+use millstream_state::resumable::{FollowedBytes, JournalPlace};
 use millstream_state::{FollowedFile, Position, Resumable};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -42,6 +42,8 @@ pub(super) struct Files {
     files: Vec<(usize, SourceOf, OsString)>,
     /// The file that is followed; at most one, since nothing after it would be read.
     followed: Option<FollowedFile>,
+    /// Where the followed file begins, while a file before it is read.
+    to_come: Mutex<Option<Position>>,
     stopped: Arc<AtomicBool>,
     failure: Mutex<Option<Error>>,
     /// Why nothing can be read.
@@ -68,6 +70,7 @@ impl Reading {
             reading: self,
             files,
             followed,
+            to_come: Mutex::default(),
             stopped: Arc::default(),
             failure: Mutex::default(),
             cannot_begin: None,
@@ -97,6 +100,11 @@ impl Files {
     /// Makes the beginning fail with this message.
     pub(super) fn cannot_begin(&mut self, why: String) {
         self.cannot_begin = Some(why);
+    }
+
+    /// The followed file, if the file of this place comes before it.
+    fn followed_after(&self, file: usize) -> Option<&FollowedFile> {
+        self.followed.as_ref().filter(|_| self.files.get(file).is_some_and(|(_, of, _)| !of.follow))
     }
 
     fn can_read(&self) -> io::Result<()> {
@@ -153,6 +161,7 @@ struct Stored {
     at: FilePlace,
     before: Before,
     journal: Option<Position>,
+    /// The place in the followed file: its beginning, in a file before it.
     followed: Option<Position>,
 }
 
@@ -174,17 +183,26 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptSources<J> {
         self.0.of.can_read()?;
         let (from, place, places) = (self.0.clone(), Place::default(), Arc::default());
         let until_dropped = self.0.of.until_dropped.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (current, is_whole) = (None, true);
-        let mut blocks =
-            KeptBlocks { current, from, place, is_whole, places, until, ended: false, _until_dropped: until_dropped };
-        let Some(position) = position else {
+        let stored = position.map(|position| self.stored(position)).transpose()?;
+        let ahead = self.ahead(stored.as_ref(), until.is_none())?;
+        let mut blocks = KeptBlocks {
+            current: None,
+            from,
+            place,
+            is_whole: true,
+            places,
+            until,
+            ahead,
+            ended: false,
+            _until_dropped: until_dropped,
+        };
+        let Some(stored) = stored else {
             // The first snapshot has the file that was there, whatever name it has when the run goes on.
             if self.0.of.files.first().is_some_and(|(_, of, _)| of.follow) {
                 blocks.open(None)?;
             }
             return Ok(blocks);
         };
-        let stored = self.stored(position)?;
         blocks.place = Place { file: stored.file, at: stored.at.clone(), before: stored.before, ..Place::default() };
         match blocks.open(Some(&stored)) {
             // The next start begins there.
@@ -192,6 +210,20 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptSources<J> {
             opened => opened?,
         }
         Ok(blocks)
+    }
+
+    /// The bytes of the followed file, if files before it are read first. It is the file that has the name when the
+    /// run begins, whatever name it has when its turn comes, in this process or in another one.
+    fn ahead(&self, from: Option<&Stored>, opens: bool) -> io::Result<Option<FollowedBytes>> {
+        let of = &self.0.of;
+        let Some(followed) = of.followed_after(from.map_or(0, |from| from.file)) else { return Ok(None) };
+        let mut to_come = from.and_then(|from| from.followed.clone());
+        let bytes = opens.then(|| followed.bytes(to_come.as_ref())).transpose()?;
+        if bytes.is_some() && to_come.is_none() {
+            to_come = Some(followed.position(&0)?);
+        }
+        *of.to_come.lock().unwrap_or_else(PoisonError::into_inner) = to_come;
+        Ok(bytes)
     }
 }
 
@@ -228,6 +260,9 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
         self.0.of.can_read()?;
         let (Inner { of, journal }, stored) = (&*self.0, self.stored(position)?);
         let (_, source, name) = &of.files[stored.file];
+        if let (Some(followed), Some(at)) = (of.followed_after(stored.file), &stored.followed) {
+            followed.can_begin(at)?;
+        }
         match (journal, &of.followed) {
             (Some(journal), _) if comes_once(source, name) => {
                 stored.journal.as_ref().map_or(Ok(()), |at| journal.can_begin(at))
@@ -249,14 +284,17 @@ impl<J: Resumable<Block, Mark = JournalPlace>> Resumable<Raw> for KeptSources<J>
     fn position(&self, mark: &Place) -> io::Result<Position> {
         let Inner { of, journal } = &*self.0;
         let Place { file, at, passed, before, journal: in_journal } = mark;
-        let followed = of.followed.as_ref().filter(|_| of.files[*file].1.follow);
+        let followed = match (of.followed_after(*file), &of.followed) {
+            (None, Some(followed)) => Some(followed.position(passed)?),
+            _ => of.to_come.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
         let stored = Stored {
             file: *file,
             path: of.name(*file).unwrap_or_default(),
             at: at.clone(),
             before: *before,
             journal: journal.as_ref().map(|journal| journal.position(in_journal)).transpose()?,
-            followed: followed.map(|followed| followed.position(passed)).transpose()?,
+            followed,
         };
         Ok(serde_json::to_value(stored)?)
     }

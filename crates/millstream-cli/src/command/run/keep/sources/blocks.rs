@@ -7,7 +7,7 @@ use crate::interrupts::is_end;
 use crate::message::quoted;
 use millstream_core::text::Block;
 use millstream_mill::{FileBlocks, FilePlace, Raw, RowBlocks, SourceOf};
-use millstream_state::resumable::JournalPlace;
+use millstream_state::resumable::{FollowedBytes, JournalPlace};
 use millstream_state::{Places, Position, Resumable};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -28,6 +28,8 @@ pub(in super::super) struct KeptBlocks<J> {
     pub(super) places: Arc<Mutex<VecDeque<(u64, JournalPlace)>>>,
     /// Where they end, if not at the end of the files.
     pub(super) until: Option<Stored>,
+    /// The bytes of the followed file, before its turn comes.
+    pub(super) ahead: Option<FollowedBytes>,
     pub(super) ended: bool,
     /// Dropped after the blocks.
     pub(super) _until_dropped: Option<SyncSender<()>>,
@@ -36,7 +38,7 @@ pub(in super::super) struct KeptBlocks<J> {
 impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
     /// Opens the file of the place, at the place.
     pub(super) fn open(&mut self, stored: Option<&Stored>) -> io::Result<()> {
-        let Inner { of: Files { reading, files, followed, .. }, journal } = &*self.from;
+        let Inner { of: Files { reading, files, followed, to_come, .. }, journal } = &*self.from;
         let (number, of, name) = &files[self.place.file];
         let at = &self.place.at;
         let until = self.until.as_ref().filter(|until| until.file == self.place.file);
@@ -49,10 +51,12 @@ impl<J: Resumable<Block, Mark = JournalPlace>> KeptBlocks<J> {
                 RowBlocks::of(values, reading.failure.clone().unwrap_or_default())
             }
             (_, Some(followed)) if of.follow => {
-                let from = stored.and_then(|stored| stored.followed.as_ref());
-                let bytes = match until {
-                    None => followed.bytes(from)?,
-                    Some(Stored { at: end, followed: to, .. }) => {
+                let noted = to_come.lock().unwrap_or_else(PoisonError::into_inner);
+                let from = stored.map_or(noted.as_ref(), |stored| stored.followed.as_ref());
+                let bytes = match (until, self.ahead.take()) {
+                    (None, Some(ahead)) => ahead,
+                    (None, None) => followed.bytes(from)?,
+                    (Some(Stored { at: end, followed: to, .. }), _) => {
                         let total = end.offset.checked_sub(at.offset).ok_or_else(out_of_order)?;
                         followed.bytes_between(from, to.as_ref().unwrap_or(&Position::Null), Some(total))?
                     }
