@@ -289,9 +289,9 @@ impl Rings {
             .then(|| if inline { Pins::refused("everything on the calling thread") } else { Pins::on_physical_cores() })
     }
 
-    /// Checks what a run checks before it begins: that these options are possible, and that the rings of `plan`, after a
-    /// source, fit into the memory limit. Nothing is allocated. Call it before you open what a refused run would have
-    /// changed, such as a file that the run empties.
+    /// Checks what a run checks before it begins: that these options are possible, and that the rings of `plan`, after
+    /// a source, fit into the memory limit. Nothing is allocated. Call it before you open what a refused run would
+    /// have changed, such as a file that the run empties.
     ///
     /// ```
     /// use millstream::{exec::Feed, prelude::*};

@@ -312,8 +312,8 @@ impl<T: Item, I> SourceTasklet<T, I> {
         self.exhausted = true;
     }
 
-    /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait. `laid` says whether this
-    /// step has laid a mark: the other workers are woken for it, also where END waits.
+    /// Ends the stream after the `moved` last numbers, or as soon as the next one need not wait. `laid` says whether
+    /// this step has laid a mark: the other workers are woken for it, also where END waits.
     fn end(&mut self, moved: usize, mut laid: bool) -> Progress {
         self.exhausted = true;
         laid |= self.lay();

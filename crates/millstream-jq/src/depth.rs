@@ -75,11 +75,11 @@ impl Open {
 }
 
 impl Levels {
-    /// The levels of a text that has so many around it.
+    /// The levels of a text that has `around` levels around it.
     ///
     /// # Errors
     ///
-    /// If there are so many that no stack is large enough.
+    /// If no stack is large enough for them.
     pub(crate) fn of(text: &str, around: usize) -> Result<Self, Wrong> {
         let found = Levels::count(text.as_bytes());
         if found.most > MOST + around { Err(found.too_deep(text)) } else { Ok(found) }
@@ -160,7 +160,7 @@ impl Levels {
         self.most <= DEEPEST
     }
 
-    /// Calls a function that reads a text of so many levels, and compiles it.
+    /// Calls a function that reads and compiles the text, on a stack that is large enough for its levels.
     pub(crate) fn on_a_stack<T: Send>(
         &self,
         text: &str,

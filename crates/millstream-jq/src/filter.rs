@@ -80,7 +80,7 @@ impl Filter {
         Self::within(0, filter, options)
     }
 
-    /// The same, with so many levels more than a text may have.
+    /// The same, with `around` levels more than a text may have.
     pub(crate) fn within(around: usize, filter: &str, options: &Options) -> Result<Self, Wrong> {
         let levels = Levels::of(filter, around)?;
         levels.on_a_stack(filter, || {

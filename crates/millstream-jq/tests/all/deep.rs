@@ -7,7 +7,7 @@ use std::thread;
 /// The longest text of a program.
 const TEXT: usize = 1 << 16;
 
-/// A name, and a filter with so many levels, brackets or links.
+/// A name, and a filter with this number of levels, brackets or links.
 type Deep = (&'static str, fn(usize) -> String);
 
 fn nest(n: usize, before: &str, middle: &str, behind: &str) -> String {
