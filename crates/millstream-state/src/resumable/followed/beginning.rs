@@ -1,7 +1,6 @@
 //! The files with which the reading of a followed file begins.
 
 use super::FollowedFile;
-use super::inode::hash_before;
 use super::rotated::{Rotated, rotated_after, rotated_since};
 use super::stored::{Stored, absent_since};
 use millstream_io::Follow;
@@ -9,7 +8,6 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io;
 use std::mem;
-use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
 
 impl FollowedFile {
@@ -52,10 +50,7 @@ impl FollowedFile {
     pub(super) fn first(&self, follow: Follow) -> io::Result<(Follow, Value)> {
         let now = SystemTime::now();
         let Some(mut file) = self.present() else { return Ok((follow, absent_since(now))) };
-        let metadata = file.metadata()?;
-        let before = hash_before(&mut file, 0)?.unwrap_or_default();
-        let (path, device, inode) = (self.path.clone(), metadata.dev(), metadata.ino());
-        let stored = serde_json::to_value(Stored { path, device, inode, offset: 0, before })?;
-        Ok((follow.from_file(file, 0)?, stored))
+        let stored = Stored::of(self.path.clone(), &mut file, 0)?;
+        Ok((follow.from_file(file, 0)?, serde_json::to_value(stored)?))
     }
 }
