@@ -35,21 +35,21 @@ impl FollowedFile {
     /// A reader of all files that have got the name since a time at which none had it, and the ones of them that must
     /// be read before it. Without a time, those that have lost the name are not known.
     pub(super) fn since(&self, follow: Follow, since: Option<SystemTime>) -> io::Result<(Follow, Vec<Rotated>)> {
-        let present = self.present();
+        let (now, present) = (SystemTime::now(), self.present());
         let is = present.as_ref().map(File::metadata).transpose()?;
         let rest = since.map(|since| rotated_since(&self.path, since, is.as_ref())).transpose()?;
         let mut rest = rest.unwrap_or_default();
         let last = present.map(|file| Rotated::of(file, 0)).transpose()?;
         match last.or_else(|| rest.pop()) {
             Some(last) => Ok((last.before(follow)?, rest)),
-            None => Ok((follow, rest)),
+            None => Ok((follow.absent_since(now), rest)),
         }
     }
 
     /// A reader for a first start, and its position: the beginning of the file that has the name, if one does.
     pub(super) fn first(&self, follow: Follow) -> io::Result<(Follow, Value)> {
         let now = SystemTime::now();
-        let Some(mut file) = self.present() else { return Ok((follow, absent_since(now))) };
+        let Some(mut file) = self.present() else { return Ok((follow.absent_since(now), absent_since(now))) };
         let stored = Stored::of(self.path.clone(), &mut file, 0)?;
         Ok((follow.from_file(file, 0)?, serde_json::to_value(stored)?))
     }
