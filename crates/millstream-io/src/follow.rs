@@ -1,19 +1,21 @@
 mod next_file;
 mod places;
+pub mod rotated;
 
 pub use next_file::NextFile;
 pub use places::{FollowPlace, FollowPlaces};
 
 use crate::named::named;
 use crate::time::{Clock, SystemClock};
+use rotated::{Unseen, identity};
+use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::mem;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A file that other programs write to, as a reader that waits for more at its end, like `tail -F`.
 /// [`Blocks`](crate::Blocks) of it are a source.
@@ -27,8 +29,9 @@ use std::time::Duration;
 /// not end, as that of a writer that was killed, ends with the file: [`WholeBlocks`](crate::WholeBlocks) do not join it
 /// to the first line of the next one.
 ///
-/// Events between two checks can be missed, as with `tail`. A file that had the name only in between is not read. Bytes
-/// that were written after a check and truncated before the next one are not read. A truncated file that is as long
+/// A file that had the name only between two checks is read, too, if its name is now this one with a number or a date
+/// (`log.1`, `log-20261128`, for `a.log` also `a-20261128.log`) and it was made since the first of them. Other events
+/// between two checks can be missed, as with `tail`. Such a file under another name, or compressed, is not read. Bytes that were written after a check and truncated before the next one are not read. A truncated file that is as long
 /// again at the next check is taken for one that has grown.
 ///
 /// It ends by its [stopper](Follow::stopper). The run ends once all bytes that were read have passed through it.
@@ -64,6 +67,9 @@ pub struct Follow<C = SystemClock> {
     path: PathBuf,
     /// `None` while there is no file of the name.
     current: Option<Current>,
+    /// The files that come next: those that had the name meanwhile, and the one that had it when they were looked for.
+    next: VecDeque<File>,
+    unseen: Unseen,
     /// Where the first file is read from.
     from: From,
     /// The bytes that were read, of all files.
@@ -122,7 +128,7 @@ enum Phase {
     Following,
     /// The stopper was used: reads the rest of the current file, then the file that has its name by now.
     Stopping,
-    /// Reads the rest of the last file.
+    /// Reads the rest of the last files.
     Last,
 }
 
@@ -142,6 +148,8 @@ impl<C: Clock> Follow<C> {
         Follow {
             path: path.into(),
             current: None,
+            next: VecDeque::new(),
+            unseen: Unseen::default(),
             from: From::Beginning,
             read: 0,
             places: FollowPlaces::default(),
@@ -185,10 +193,24 @@ impl<C: Clock> Follow<C> {
             return Err(named(&self.path, "read", not_regular()));
         }
         let position = file.seek(SeekFrom::Start(bytes)).map_err(|error| named(&self.path, "read", error))?;
+        let now = SystemTime::now();
+        match fs::metadata(&self.path) {
+            Ok(named) if identity(&named) == identity(&metadata) => self.unseen.seen(now),
+            _ => self.unseen.seen_before(&metadata),
+        }
+        self.unseen.reads(&metadata);
         let identity = identity(&metadata);
         self.places.add(self.read, identity, position);
         self.current = Some(Current { file, identity, position, limit: u64::MAX, read_to_end: false });
         Ok(self)
+    }
+
+    /// No file has had the name since this time.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn absent_since(mut self, time: SystemTime) -> Self {
+        self.unseen.seen(time);
+        self
     }
 
     /// Says of the bytes that were read in which files they are.
@@ -217,18 +239,26 @@ impl<C: Clock> Follow<C> {
 
     /// Checks which file has the name. Returns whether there may be something to read.
     fn look(&mut self) -> Result<bool> {
-        let from = mem::take(&mut self.from);
+        let (from, now) = (mem::take(&mut self.from), SystemTime::now());
         let metadata = match fs::metadata(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if self.current.is_none() {
+                    self.unseen.seen(now);
+                }
+                return Ok(false);
+            }
             metadata => metadata.map_err(|error| named(&self.path, "open", error))?,
         };
-        let Some(current) = &mut self.current else { return self.open(&metadata, from) };
+        let Some(current) = &mut self.current else { return self.open(&metadata, from, now) };
         let same = current.identity == identity(&metadata);
+        if same {
+            self.unseen.seen(now);
+        }
         if same && metadata.len() >= current.position {
             return Ok(false);
         }
         if !same && current.read_to_end {
-            return self.open(&metadata, From::Beginning);
+            return self.open(&metadata, From::Beginning, now);
         }
         if same {
             current.file.rewind().map_err(|error| named(&self.path, "read", error))?;
@@ -243,17 +273,41 @@ impl<C: Clock> Follow<C> {
         Ok(true)
     }
 
-    /// Opens the file that has the name. Returns whether it still exists.
-    fn open(&mut self, metadata: &Metadata, from: From) -> Result<bool> {
-        let opened = match Current::open(&self.path, metadata, from) {
+    /// Opens the file that has the name at this time, and those that had it since the last look and are read before.
+    /// Returns whether it still exists.
+    fn open(&mut self, metadata: &Metadata, from: From, now: SystemTime) -> Result<bool> {
+        let file = match open_regular(&self.path, metadata) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             opened => opened.map_err(|error| named(&self.path, "open", error))?,
         };
+        let last = self.current.as_ref().map(|current| &current.file);
+        let is = file.metadata().map_err(|error| named(&self.path, "read", error))?;
+        let between = self.unseen.files(&self.path, last, Some(&is));
+        self.next = between.map_err(|error| named(&self.path, "open", error))?.into();
+        self.next.push_back(file);
+        self.unseen.seen(now);
+        if self.phase != Phase::Following {
+            self.phase = Phase::Last;
+        }
+        self.begin_next(from)
+    }
+
+    /// Goes on with the next file. Returns whether there is one.
+    fn begin_next(&mut self, from: From) -> Result<bool> {
+        let Some(file) = self.next.pop_front() else { return Ok(false) };
+        let began = self.begin(file, from);
+        began.map_err(|error| named(&self.path, "read", error))?;
+        self.limit(false)?;
+        Ok(true)
+    }
+
+    fn begin(&mut self, file: File, from: From) -> Result<()> {
+        self.unseen.reads(&file.metadata()?);
+        let opened = Current::of(file, from)?;
         self.places.add(self.read, opened.identity, opened.position);
         self.is_next = self.current.is_some();
         self.current = Some(opened);
-        self.limit(true)?;
-        Ok(true)
+        Ok(())
     }
 
     /// Once stopped, limits the current file to its contents by now. `last` is whether no file follows it.
@@ -285,8 +339,14 @@ impl<C: Clock> Read for Follow<C> {
                 return Err(NextFile.into());
             }
             let read = self.read_current(buffer)?;
-            if read > 0 || self.phase == Phase::Last {
+            if read > 0 {
                 return Ok(read);
+            }
+            if self.begin_next(From::Beginning)? {
+                continue;
+            }
+            if self.phase == Phase::Last {
+                return Ok(0);
             }
             if self.look()? {
                 continue;
@@ -300,11 +360,7 @@ impl<C: Clock> Read for Follow<C> {
 }
 
 impl Current {
-    fn open(path: &Path, metadata: &Metadata, from: From) -> Result<Self> {
-        if !metadata.is_file() {
-            return Err(not_regular());
-        }
-        let mut file = File::open(path)?;
+    fn of(mut file: File, from: From) -> Result<Self> {
         let identity = identity(&file.metadata()?);
         let position = match from {
             From::Beginning => 0,
@@ -322,6 +378,6 @@ fn not_regular() -> Error {
     Error::new(ErrorKind::InvalidInput, "only a regular file can be followed")
 }
 
-fn identity(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
+fn open_regular(path: &Path, metadata: &Metadata) -> Result<File> {
+    if metadata.is_file() { File::open(path) } else { Err(not_regular()) }
 }

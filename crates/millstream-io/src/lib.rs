@@ -41,6 +41,8 @@ pub use file_sink::{FileSink, FileSinkOptions, Position, SyncPolicy};
 #[cfg(feature = "glob")]
 pub use files::matching;
 pub use files::{Decompressed, Files};
+#[doc(hidden)]
+pub use follow::rotated;
 pub use follow::{Follow, FollowPlace, FollowPlaces, FollowStopper, NextFile};
 pub use line_blocks::LineBlocks;
 pub use millstream_core::text::Block;

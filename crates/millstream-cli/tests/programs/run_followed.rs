@@ -111,3 +111,14 @@ fn a_file_that_comes_after_the_start_is_found_although_it_is_followed_after_anot
     fs::write(scene.path("log"), row(2)).expect("a new log");
     until(&scene, &args, "joined", "1\n2\n");
 }
+
+/// The rows that came of it would be cut from the output, and never come again.
+#[test]
+fn a_file_that_is_emptied_before_the_first_snapshot_within_it_is_refused() {
+    let scene = Scene::new().file("log", "1\n2\n");
+    let text = "lines(\"log\", follow: true) | lines(\"copy\")";
+    let args = ["--quiet", "-e", text, "--state", "state", "--snapshot-every", "60s"];
+    until(&scene, &args, "copy", "1\n2\n");
+    fs::write(scene.path("log"), "6\n7\n8\n").expect("it is emptied");
+    fails(&scene, &args, "copy", "log: its bytes before byte 4 have changed since a snapshot was taken");
+}

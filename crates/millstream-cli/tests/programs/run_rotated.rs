@@ -63,3 +63,37 @@ fn the_next_file_has_a_header_of_its_own() {
         assert_eq!(out, [row("ann", "bob"), row("cy", "dan")], "{state}: {bad}");
     }
 }
+
+/// As while its sink is slow.
+#[test]
+fn a_file_that_was_rotated_twice_while_the_process_was_stopped_is_read() {
+    for state in ["", "--state state --snapshot-every 1"] {
+        let scene = Scene::new().file("p.mill", "lines(\"log\", follow: true) | lines(\"out\")").file("log", "1\n");
+        let mut command = scene.command("millstream", &format!("run --quiet {state} p.mill"));
+        let mut child = command.stdin(Stdio::null()).spawn().expect("it starts");
+        let until = |expected: &str| {
+            let begun = Instant::now();
+            while fs::read_to_string(scene.path("out")).unwrap_or_default() != expected {
+                assert!(begun.elapsed() < PATIENCE, "{state}: {}", text_of(&scene, "out"));
+                sleep(Duration::from_millis(5));
+            }
+        };
+        let signal = |name: &str| {
+            let kill = scene.command("kill", &format!("-{name} {}", child.id()));
+            assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
+        };
+        until("1\n");
+        // It looks at least once more.
+        sleep(Duration::from_millis(300));
+        signal("STOP");
+        let rename = |from: &str, to: &str| fs::rename(scene.path(from), scene.path(to)).expect("it is there");
+        rename("log", "log.2");
+        fs::write(scene.path("log"), "2\n").expect("a file");
+        rename("log", "log.1");
+        fs::write(scene.path("log"), "3\n").expect("a file");
+        signal("CONT");
+        until("1\n2\n3\n");
+        signal("TERM");
+        assert_eq!(ended(&mut child).code(), Some(143), "{state}");
+    }
+}

@@ -279,3 +279,55 @@ fn a_line_ends_with_its_file_also_without_a_line_end() {
         assert_eq!(lines(vec![step(rotate), rest, append("3\n"), nothing()], even), "one\n|two\n|3\n");
     }
 }
+
+/// As while the reader is stopped, or waits for a slow sink.
+#[test]
+fn files_that_had_the_name_only_between_two_looks_are_read() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "one\n").unwrap();
+    let thrice = |texts: [&'static str; 3]| {
+        step(move |log| {
+            // A copy of what was read is none of them, and neither are other names.
+            fs::copy(log, log.with_extension("9")).unwrap();
+            fs::copy(log, log.with_extension("bak")).unwrap();
+            add(log, texts[0]);
+            for text in &texts[1..] {
+                for n in (1..8).rev() {
+                    let _ = fs::rename(log.with_extension(n.to_string()), log.with_extension((n + 1).to_string()));
+                }
+                rotate(log);
+                add(log, text);
+            }
+        })
+    };
+    let again = thrice(["five\n", "six\n", "seven\n"]);
+    let follow = stage.follow(vec![thrice(["two\n", "three\n", "four\n"]), again, nothing()]);
+    let places = follow.places();
+    assert_eq!(all(follow), "one\n|two\n|three\n|four\n|five\n|six\n|seven\n");
+    let offsets: Vec<u64> = [8, 9, 14, 24].map(|read| places.of(read).unwrap().offset).into();
+    assert_eq!(offsets, [0, 1, 0, 0]);
+}
+
+#[test]
+fn files_that_came_and_went_while_none_had_the_name_are_read() {
+    let stage = Stage::set();
+    let came = step(|log| {
+        add(log, "one\n");
+        rotate(log);
+        add(log, "two\n");
+    });
+    assert_eq!(all(stage.follow(vec![nothing(), came, append("three\n")])), "one\n|two\n|three\n");
+}
+
+#[test]
+fn files_that_had_the_name_before_a_stop_are_read() {
+    let stage = Stage::set();
+    fs::write(&stage.log, "one\n").unwrap();
+    let twice = step(|log| {
+        rotate(log);
+        add(log, "two\n");
+        fs::rename(log, log.with_extension("2")).unwrap();
+        add(log, "three\n");
+    });
+    assert_eq!(all(stage.follow(vec![twice])), "one\n|two\n|three\n");
+}

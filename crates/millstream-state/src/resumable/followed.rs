@@ -7,7 +7,7 @@ mod stored;
 
 use super::{Places, Resumable};
 use crate::before::named;
-use inode::{hash_before, of_inode};
+use inode::of_inode;
 use millstream_core::text::Block;
 use millstream_io::{Failure, Follow, FollowPlace, FollowPlaces, FollowStopper, NextFile, WholeBlocks};
 use rotated::{Rotated, RotatedBytes};
@@ -31,7 +31,7 @@ use stored::{Position, Stored};
 /// read. What is written to the last of them until another file has the name is read as well. If no file had the name
 /// at the first start, the position is that time, and every file is read that has got the name since. A file that is
 /// gone, was emptied or has other bytes before the position is an error: its unread bytes are lost, and only a person
-/// can accept that.
+/// can accept that. A position at the beginning of a file knows the bytes that it had by then; of an empty file, none.
 ///
 /// Lines are the same in every process. One that its file does not end, as that of a writer that was killed, ends with
 /// the file. The cuts between blocks depend on what was there when the file was read, so the numbers before a stage
@@ -249,7 +249,7 @@ impl FollowedFile {
         };
         // Without a file at first, it may have been rotated at any time.
         let is_known = from.is_some() || total.is_some();
-        let from = from.unwrap_or_else(|| Stored { offset: 0, before: String::new(), ..to.clone() });
+        let from = from.unwrap_or_else(|| Stored { offset: 0, before: String::new(), begins: None, ..to.clone() });
         let ((_, mut first), (_, last)) = (self.checked(&from)?, self.checked(&to)?);
         let (first_is, last_is) = (first.metadata()?, last.metadata()?);
         let same = (first_is.dev(), first_is.ino()) == (last_is.dev(), last_is.ino());
@@ -270,7 +270,8 @@ impl FollowedFile {
     }
 
     /// The file of a place, and its name now, if the bytes before the place are the same as then.
-    fn checked(&self, Stored { path, device, inode, offset, before }: &Stored) -> io::Result<(PathBuf, File)> {
+    fn checked(&self, stored: &Stored) -> io::Result<(PathBuf, File)> {
+        let Stored { path, device, inode, offset, .. } = stored;
         if *path != self.path {
             let why = format!("its name was {} when the snapshot was taken: follow the same name", path.display());
             return Err(named(&self.path, Error::new(ErrorKind::InvalidInput, why)));
@@ -281,13 +282,16 @@ impl FollowedFile {
             // name if there are none.
             None => {
                 let found = of_inode(&self.path, None, *inode)?;
-                found.filter(|(there, _)| *offset > 0 || *there == self.path).ok_or_else(|| self.gone(*inode))?
+                found
+                    .filter(|(there, _)| stored.knows_bytes() || *there == self.path)
+                    .ok_or_else(|| self.gone(*inode))?
             }
         };
-        if *offset > 0 && hash_before(&mut file, *offset)?.as_ref() != Some(before) {
+        if let Some(bytes) = stored.changed(&mut file)? {
+            let when = if *offset > 0 { "they were read" } else { "a snapshot was taken" };
             let why = format!(
-                "its bytes before byte {offset} have changed since they were read, as in a file that was emptied. What \
-                 was not read of it is lost; a new state directory begins anew"
+                "its bytes before byte {bytes} have changed since {when}, as in a file that was emptied. What was not \
+                 read of it is lost; a new state directory begins anew"
             );
             return Err(named(&there, Error::new(ErrorKind::InvalidData, why)));
         }
@@ -328,9 +332,9 @@ impl Resumable<Block> for FollowedFile {
         // No file was opened yet.
         let Some(FollowPlace { device, inode, offset }) = place else { return Ok(begun.from) };
         let (_, mut file) = of_inode(&self.path, Some(device), inode)?.ok_or_else(|| self.gone(inode))?;
-        let before = hash_before(&mut file, offset)?.ok_or_else(|| self.gone(inode))?;
+        let stored = Stored::of(self.path.clone(), &mut file, offset)?.ok_or_else(|| self.gone(inode))?;
         begun.places.forget(read.saturating_sub(begun.rest.iter().map(|(_, bytes)| bytes).sum()));
-        Ok(serde_json::to_value(Stored { path: self.path.clone(), device, inode, offset, before })?)
+        Ok(serde_json::to_value(stored)?)
     }
 
     fn failure(&self) -> Option<Error> {

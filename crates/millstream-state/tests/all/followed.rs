@@ -235,7 +235,10 @@ fn a_file_is_known_again_on_a_device_of_another_number() {
     fs::rename(&log, home.path().join("log.1")).unwrap();
     fs::write(&log, "c\n").unwrap();
     assert_eq!(texts_after(&log, &second, 2), ["b", "c"]);
-    // Without a byte that was read, only the name says which file it is.
+    // Nothing of it was read, and its first bytes say which file it is.
+    assert_eq!(texts_after(&log, &first, 3), ["a", "b", "c"]);
+    // If there were none, only the name does.
+    first["begins"] = Value::Null;
     assert!(source.can_begin(&first).is_err());
     fs::write(home.path().join("log.1"), "A\nb\n").unwrap();
     assert!(source.can_begin(&second).unwrap_err().to_string().contains("have changed"));
@@ -311,4 +314,28 @@ fn a_file_that_came_and_went_since_none_had_the_name_is_read() {
     // One of an earlier release has no time.
     let read = lines_after(&log, Some(&Value::Null), 2);
     assert_eq!(read.iter().map(|(line, _)| &**line).collect::<Vec<_>>(), ["c", "d"]);
+}
+
+/// What was read of it since is lost, although no snapshot is within it.
+#[test]
+fn a_file_that_was_emptied_after_a_position_at_its_beginning_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    fs::write(&log, "a\nb\n").unwrap();
+    let source = FollowedFile::new(&log);
+    drop(source.begin(None).unwrap());
+    let position = source.position(&0).unwrap();
+    append(&log, "c\n");
+    assert_eq!(texts_after(&log, &position, 3), ["a", "b", "c"]);
+    for others in ["", "A\n", "A\nb\nc\nd\n"] {
+        fs::write(&log, others).unwrap();
+        let why = source.can_begin(&position).unwrap_err().to_string();
+        assert!(why.contains("its bytes before byte 4 have changed since a snapshot was taken"), "{why}");
+    }
+    // There was nothing in it.
+    fs::write(&log, "").unwrap();
+    drop(source.begin(None).unwrap());
+    let position = source.position(&0).unwrap();
+    fs::write(&log, "d\n").unwrap();
+    assert_eq!(texts_after(&log, &position, 1), ["d"]);
 }

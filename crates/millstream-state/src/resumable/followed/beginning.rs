@@ -1,7 +1,6 @@
 //! The files with which the reading of a followed file begins.
 
 use super::FollowedFile;
-use super::inode::hash_before;
 use super::rotated::{Rotated, rotated_after, rotated_since};
 use super::stored::{Stored, absent_since};
 use millstream_io::Follow;
@@ -9,7 +8,6 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io;
 use std::mem;
-use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
 
 impl FollowedFile {
@@ -37,25 +35,22 @@ impl FollowedFile {
     /// A reader of all files that have got the name since a time at which none had it, and the ones of them that must
     /// be read before it. Without a time, those that have lost the name are not known.
     pub(super) fn since(&self, follow: Follow, since: Option<SystemTime>) -> io::Result<(Follow, Vec<Rotated>)> {
-        let present = self.present();
+        let (now, present) = (SystemTime::now(), self.present());
         let is = present.as_ref().map(File::metadata).transpose()?;
         let rest = since.map(|since| rotated_since(&self.path, since, is.as_ref())).transpose()?;
         let mut rest = rest.unwrap_or_default();
         let last = present.map(|file| Rotated::of(file, 0)).transpose()?;
         match last.or_else(|| rest.pop()) {
             Some(last) => Ok((last.before(follow)?, rest)),
-            None => Ok((follow, rest)),
+            None => Ok((follow.absent_since(now), rest)),
         }
     }
 
     /// A reader for a first start, and its position: the beginning of the file that has the name, if one does.
     pub(super) fn first(&self, follow: Follow) -> io::Result<(Follow, Value)> {
         let now = SystemTime::now();
-        let Some(mut file) = self.present() else { return Ok((follow, absent_since(now))) };
-        let metadata = file.metadata()?;
-        let before = hash_before(&mut file, 0)?.unwrap_or_default();
-        let (path, device, inode) = (self.path.clone(), metadata.dev(), metadata.ino());
-        let stored = serde_json::to_value(Stored { path, device, inode, offset: 0, before })?;
-        Ok((follow.from_file(file, 0)?, stored))
+        let Some(mut file) = self.present() else { return Ok((follow.absent_since(now), absent_since(now))) };
+        let stored = Stored::of(self.path.clone(), &mut file, 0)?;
+        Ok((follow.from_file(file, 0)?, serde_json::to_value(stored)?))
     }
 }
