@@ -31,7 +31,8 @@ use std::time::{Duration, SystemTime};
 ///
 /// A file that had the name only between two checks is read, too, if its name is now this one with a number or a date
 /// (`log.1`, `log-20261128`, for `a.log` also `a-20261128.log`) and it was made since the first of them. Other events
-/// between two checks can be missed, as with `tail`. Such a file under another name, or compressed, is not read. Bytes that were written after a check and truncated before the next one are not read. A truncated file that is as long
+/// between two checks can be missed, as with `tail`. Such a file under another name, or compressed, is not read. Bytes
+/// that were written after a check and truncated before the next one are not read. A truncated file that is as long
 /// again at the next check is taken for one that has grown.
 ///
 /// It ends by its [stopper](Follow::stopper). The run ends once all bytes that were read have passed through it.

@@ -33,7 +33,7 @@ pub(super) struct Begins {
 }
 
 impl Stored {
-    /// A place in this file, if it has so many bytes.
+    /// A place in this file, if it is that long.
     pub(super) fn of(path: PathBuf, file: &mut File, offset: u64) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         let Some(before) = hash_before(file, offset)? else { return Ok(None) };
