@@ -75,11 +75,11 @@ impl Open {
 }
 
 impl Levels {
-    /// The levels of a text that has `around` levels around it.
+    /// The levels of a text with `around` levels around it.
     ///
     /// # Errors
     ///
-    /// If no stack is large enough for them.
+    /// If there are too many for any stack.
     pub(crate) fn of(text: &str, around: usize) -> Result<Self, Wrong> {
         let found = Levels::count(text.as_bytes());
         if found.most > MOST + around { Err(found.too_deep(text)) } else { Ok(found) }
@@ -160,7 +160,7 @@ impl Levels {
         self.most <= DEEPEST
     }
 
-    /// Calls a function that reads and compiles the text, on a stack that is large enough for its levels.
+    /// Calls a function that reads this text, and compiles it.
     pub(crate) fn on_a_stack<T: Send>(
         &self,
         text: &str,
@@ -306,7 +306,7 @@ impl<'s> Heights<'s> {
 
     fn of_pattern(&mut self, pattern: &Pattern<&'s str>) -> usize {
         let inner = match pattern {
-            Pattern::Var(_) => 0,
+            Pattern::Var(_) => return 0,
             Pattern::Arr(all) => all.iter().fold(all.len() / PARTS, |most, one| most.max(self.of_pattern(one))),
             Pattern::Obj(fields) => fields.iter().fold(fields.len() / PARTS, |most, (key, pattern)| {
                 most.max(self.of(key)).max(self.of_pattern(pattern))

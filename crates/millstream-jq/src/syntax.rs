@@ -99,7 +99,7 @@ fn balanced(term: &mut Term<&str>) -> bool {
     true
 }
 
-fn tree<'s>(mut items: Vec<Term<&'s str>>, operator: fn() -> BinaryOp<&'static str>) -> Term<&'s str> {
+fn tree(mut items: Vec<Term<&str>>, operator: fn() -> BinaryOp<&'static str>) -> Term<&str> {
     let right = items.split_off(items.len() / 2);
     match (items.len(), right.len()) {
         (0, _) => right.into_iter().next().unwrap_or_default(),

@@ -4,10 +4,14 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
+/// The most mistakes that a message shows.
+const SHOWN: usize = 20;
+
 /// The most characters of a line that a message shows.
 const WIDTH: usize = 160;
 
-/// Why a text is not a filter: all mistakes, each with its place.
+/// Why a text is not a filter: all mistakes, each with its place. `Display` shows the first 20, and of a long line 160
+/// characters.
 ///
 /// ```
 /// use millstream::jq::Filter;
@@ -116,7 +120,7 @@ fn undefined(name: &str, what: &compile::Undefined, without: Advice) -> String {
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, (at, what)) in self.mistakes.iter().enumerate() {
+        for (n, (at, what)) in self.mistakes.iter().take(SHOWN).enumerate() {
             if n > 0 {
                 writeln!(f)?;
             }
@@ -138,6 +142,10 @@ impl fmt::Display for Wrong {
             let most = shown.chars().count().saturating_sub(column - 1 - skipped);
             write!(f, "  {before}{shown}{after}\n  {}{}", " ".repeat(blanks), "^".repeat(width.min(most).max(1)))?;
         }
-        Ok(())
+        match self.mistakes.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            1 => f.write_str("\n1 further mistake"),
+            more => write!(f, "\n{more} further mistakes"),
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 /// The longest text of a program.
 const TEXT: usize = 1 << 16;
 
-/// A name, and a filter with this number of levels, brackets or links.
+/// A name, and a filter with `n` levels, brackets or links.
 type Deep = (&'static str, fn(usize) -> String);
 
 fn nest(n: usize, before: &str, middle: &str, behind: &str) -> String {
@@ -171,6 +171,9 @@ fn a_mistake_in_a_long_list_has_its_place() {
         let place = on_a_thread(move || Filter::new(&text).map(drop).unwrap_err().mistakes()[0].0.start);
         assert!((at..at + 3).contains(&place), "{place}");
     }
+    // Of many mistakes some are shown.
+    let wrong = on_a_thread(|| Filter::new(&"[".repeat(5000)).map(drop).unwrap_err().to_string());
+    assert!(wrong.ends_with("4980 further mistakes") && wrong.len() < 20_000, "{wrong}");
     // More than any stack can take.
     let text = format!("[{}]", chain(100_000, "1", ","));
     let wrong = on_a_thread(move || Filter::new(&text).map(drop).unwrap_err().to_string());
