@@ -3,7 +3,7 @@
 use crate::run_changed::text_of;
 use crate::scene::{Input, PATIENCE, Scene, ended};
 use std::fs;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ fn a_file_that_was_rotated_twice_while_the_process_was_stopped_is_read() {
     for state in ["", "--state state --snapshot-every 1"] {
         let scene = Scene::new().file("p.mill", "lines(\"log\", follow: true) | lines(\"out\")").file("log", "1\n");
         let mut command = scene.command("millstream", &format!("run --quiet {state} p.mill"));
-        let mut child = command.stdin(Stdio::null()).spawn().expect("it starts");
+        let mut child = KilledAtLast(command.stdin(Stdio::null()).spawn().expect("it starts"));
         let until = |expected: &str| {
             let begun = Instant::now();
             while fs::read_to_string(scene.path("out")).unwrap_or_default() != expected {
@@ -79,7 +79,7 @@ fn a_file_that_was_rotated_twice_while_the_process_was_stopped_is_read() {
             }
         };
         let signal = |name: &str| {
-            let kill = scene.command("kill", &format!("-{name} {}", child.id()));
+            let kill = scene.command("kill", &format!("-{name} {}", child.0.id()));
             assert_eq!(scene.run(kill, Input::Nothing).code, Some(0));
         };
         until("1\n");
@@ -94,6 +94,15 @@ fn a_file_that_was_rotated_twice_while_the_process_was_stopped_is_read() {
         signal("CONT");
         until("1\n2\n3\n");
         signal("TERM");
-        assert_eq!(ended(&mut child).code(), Some(143), "{state}");
+        assert_eq!(ended(&mut child.0).code(), Some(143), "{state}");
+    }
+}
+
+/// Also if the test fails.
+struct KilledAtLast(Child);
+
+impl Drop for KilledAtLast {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
     }
 }
