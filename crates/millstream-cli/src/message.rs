@@ -32,6 +32,7 @@ impl Complaints {
     }
 
     /// The same for an output that cannot be written. The exit code says it also if a signal has ended the run.
+    #[cfg(feature = "run")]
     pub(crate) fn lose(&self, what: &str) {
         self.lost.store(true, Ordering::Relaxed);
         self.complain(what);
